@@ -1,0 +1,93 @@
+# tradesieve. A new file under src/ or tests/ needs no edit here.
+#
+#   make [VARIANT=asan|tsan|cov]   both binaries, in build/ or build/VARIANT/
+#   make check                     every unit and loop test of the variant
+#   make bench | install | clean
+#   V=1 shows the commands, WERROR=1 makes warnings errors (scripts/test sets it).
+
+VERSION  := 0.1.0
+PREFIX   ?= /usr/local
+CC       ?= cc
+VARIANT  ?=
+B        := build$(if $(VARIANT),/$(VARIANT))
+Q        := $(if $(V),,@)
+
+PACKAGES := libuv sqlite3 libcjson libsodium libmicrohttpd libsystemd libcurl
+WARN     := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+            -Wformat=2 -Wvla -Wundef $(if $(WERROR),-Werror)
+OPT      := -O2 -g
+SAN      :=
+ifeq ($(VARIANT),asan)
+SAN      := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT      := -O1 -g
+else ifeq ($(VARIANT),tsan)
+SAN      := -fsanitize=thread -fno-omit-frame-pointer
+OPT      := -O1 -g
+else ifeq ($(VARIANT),cov)
+SAN      := --coverage
+OPT      := -O0 -g
+endif
+
+PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) | sed 's/-I/-isystem /g')
+PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES))
+CFLAGS   ?= $(OPT)
+CPPFLAGS += -D_GNU_SOURCE -DTRADESIEVE_VERSION='"$(VERSION)"' -Iinclude
+ALL_CFLAGS = -std=c11 -pthread $(WARN) $(CFLAGS) $(SAN) $(PKG_CFLAGS) -MMD -MP
+ALL_LIBS   = $(PKG_LIBS) -lm
+
+SRC      := $(wildcard src/*/*.c)
+OBJ      := $(SRC:%.c=$(B)/%.o)
+MAINS    := $(B)/src/daemon/main.o $(B)/src/tool/main.o
+TOOL_OBJ := $(filter $(B)/src/tool/%,$(OBJ))
+CORE_OBJ := $(filter-out $(TOOL_OBJ) $(MAINS),$(OBJ))
+
+LIB_OBJ  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/lib/*.c))
+TEST_SRC := $(wildcard tests/unit/*.c tests/loop/*.c tests/fault/*.c)
+TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
+BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
+
+.PHONY: all check tests bench benches install clean
+all: $(B)/tradesieved $(B)/tradesieve
+
+$(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
+$(B)/tradesieve: $(TOOL_OBJ) $(CORE_OBJ)
+$(B)/tradesieved $(B)/tradesieve:
+	@echo "  LD    $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+# Tests and benchmarks link everything but the mains; tests/lib is theirs alone.
+$(B)/tests/%.o: CPPFLAGS += -Itests/lib
+$(TEST_BIN) $(BENCH_BIN): $(B)/tests/%: $(B)/tests/%.o $(LIB_OBJ) $(CORE_OBJ) \
+    $(filter-out $(B)/src/tool/main.o,$(TOOL_OBJ))
+	@echo "  LD    $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS) $$(pkg-config --libs check)
+
+tests: all $(TEST_BIN)
+check: tests
+	@scripts/run-tests $(B)
+
+benches: all $(BENCH_BIN)
+bench: benches
+	@scripts/bench $(B)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)/etc/tradesieve/feeds
+	install -m 755 $(B)/tradesieved $(DESTDIR)$(PREFIX)/sbin/tradesieved
+	install -m 755 $(B)/tradesieve $(DESTDIR)$(PREFIX)/bin/tradesieve
+	install -m 644 config/tradesieve.json $(DESTDIR)/etc/tradesieve/tradesieve.json
+	install -m 644 config/feeds/*.json $(DESTDIR)/etc/tradesieve/feeds/
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d
+	sed 's,@PREFIX@,$(PREFIX),g' systemd/tradesieved.service.in \
+	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/tradesieved.service
+	install -m 644 systemd/tradesieve.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/tradesieve.conf
+
+clean:
+	rm -rf build
+
+.SECONDARY:
+-include $(OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(TEST_BIN:=.d) $(BENCH_BIN:=.d)

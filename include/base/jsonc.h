@@ -1,0 +1,13 @@
+/* jsonc: JSON with comments, as configuration and profiles may have them. Pure; any thread. */
+#ifndef BASE_JSONC_H
+#define BASE_JSONC_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* Blanks // and slash-star comments outside strings with spaces, in place; line feeds stay, so that
+ * offsets and line numbers do too. ERR_CONFIG with the line of a comment that does not end. */
+int jsonc_blank_comments(char *text, size_t len, struct err *err);
+
+#endif

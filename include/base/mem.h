@@ -1,0 +1,16 @@
+/* mem: allocation that never returns NULL.
+ *
+ * A daemon whose every crash is harmless (nothing is acknowledged before it is durable) may end when
+ * memory ends: these print one line on stderr and leave with exit code 71, as a kill would. That is
+ * the one place below the daemon's main file that ends the process. Any thread. */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+
+void *mem_alloc(size_t bytes);                            /* uninitialised; free() it */
+void *mem_zalloc(size_t count, size_t bytes);             /* zeroed, count * bytes checked */
+void *mem_realloc(void *old, size_t count, size_t bytes); /* like realloc, count * bytes checked */
+char *mem_strdup(const char *text);
+
+#endif

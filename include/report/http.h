@@ -1,0 +1,29 @@
+/* http: the read-only HTTP side, on libmicrohttpd's own thread (one, epoll).
+ *
+ * GET and HEAD of /stats, /check, /livez, /readyz. Statistics come from copies, a question about a key
+ * goes to the store thread and waits with a deadline. Bounded: connections, header bytes, and the time
+ * that a whole request may take. */
+#ifndef REPORT_HTTP_H
+#define REPORT_HTTP_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "report/stats.h"
+#include "store/writer.h"
+
+struct http_config {
+    const char *bind;   /* ADDR:PORT or [IPV6]:PORT */
+    char *const *hosts; /* names that a Host header may have besides IP addresses, localhost */
+    size_t hosts_n;
+};
+
+struct http;
+
+/* config, stats and writer must outlive it. ERR_SYSTEM names address and reason. */
+int http_start(struct http **ret, const struct http_config *config, struct stats *stats,
+               struct writer *writer, struct err *err);
+void http_address(const struct http *http, char *ret, size_t ret_bytes);
+void http_stop(struct http *http); /* NULL is fine */
+
+#endif

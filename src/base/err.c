@@ -1,0 +1,51 @@
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void clean(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *text = '?';
+}
+
+int err_set(struct err *err, enum err_code code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    err->code = code;
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    clean(err->text);
+    return code;
+}
+
+int err_prefix(struct err *err, const char *format, ...)
+{
+    char old[ERR_TEXT_MAX];
+    va_list args;
+
+    memcpy(old, err->text, sizeof old);
+    va_start(args, format);
+    int n = vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < sizeof err->text)
+        snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", old);
+    clean(err->text);
+    return err->code;
+}
+
+int err_exit_code(int code)
+{
+    switch (code) {
+#define X(name, value, exit_code, text)                                                                \
+    case name:                                                                                         \
+        return exit_code;
+        ERR_TABLE(X)
+#undef X
+    }
+    return 0;
+}

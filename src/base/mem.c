@@ -1,0 +1,50 @@
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static _Noreturn void out_of_memory(size_t bytes)
+{
+    fprintf(stderr, "tradesieve: out of memory (%zu bytes asked)\n", bytes);
+    _exit(71);
+}
+
+void *mem_alloc(size_t bytes)
+{
+    void *p = malloc(bytes ? bytes : 1);
+
+    if (!p)
+        out_of_memory(bytes);
+    return p;
+}
+
+void *mem_zalloc(size_t count, size_t bytes)
+{
+    void *p = calloc(count ? count : 1, bytes ? bytes : 1);
+
+    if (!p)
+        out_of_memory(bytes);
+    return p;
+}
+
+void *mem_realloc(void *old, size_t count, size_t bytes)
+{
+    if (bytes && count > SIZE_MAX / bytes)
+        out_of_memory(SIZE_MAX);
+    size_t total = count * bytes;
+    void *p = realloc(old, total > 0 ? total : 1);
+
+    if (!p)
+        out_of_memory(total);
+    return p;
+}
+
+char *mem_strdup(const char *text)
+{
+    size_t len = strlen(text) + 1;
+
+    return memcpy(mem_alloc(len), text, len);
+}
