@@ -52,6 +52,7 @@ struct figures {
     /* the store */
     uint64_t rows, bytes, wal_bytes, commits, conflicts, rejects;
     int64_t window_start_us; /* received of the oldest stored trade; 0: nothing stored */
+    const char *sqlite_version; /* of the library in use, never freed; NULL until the store is open */
     struct histogram commit; /* duration of a group commit: begin to durable */
     struct generation_figures *generations;
     size_t generations_n;
