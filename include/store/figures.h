@@ -51,9 +51,9 @@ struct figures {
     uint64_t members_asked, members_maybe, strangers_asked, strangers_maybe; /* self-test */
     /* the store */
     uint64_t rows, bytes, wal_bytes, commits, conflicts, rejects;
-    int64_t window_start_us; /* received of the oldest stored trade; 0: nothing stored */
-    const char *sqlite_version; /* of the library in use, never freed; NULL until the store is open */
-    struct histogram commit; /* duration of a group commit: begin to durable */
+    int64_t window_start_us;    /* received of the oldest stored trade; 0: nothing stored */
+    const char *sqlite_version; /* static; NULL until the store is open */
+    struct histogram commit;    /* duration of a group commit: begin to durable */
     struct generation_figures *generations;
     size_t generations_n;
     struct segment_figures *segments;
