@@ -1,8 +1,13 @@
-/* json: /stats, /check and /readyz bodies from plain values, written with cJSON. Any thread. */
+/* json: the bodies of HTTP answers from plain values, written with cJSON. Any thread.
+ *
+ * Counters are written in full, digit by digit; doubles with the fewest digits that read back as the
+ * same number; what is no number (a rate of nothing asked) is null. */
 #ifndef REPORT_JSON_H
 #define REPORT_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "report/stats.h"
 #include "store/figures.h"
@@ -15,5 +20,6 @@ void wilson_interval(uint64_t hits, uint64_t n, double *ret_low, double *ret_hig
 char *json_stats(const struct stats_values *stats, const struct figures *figures);
 char *json_check(const char *key, size_t len, const struct store_answer *answer);
 char *json_ready(const struct stats_values *stats, const struct figures *figures, bool *ret_ready);
+char *json_error(const char *reason); /* {"error":reason} */
 
 #endif

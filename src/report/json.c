@@ -1,0 +1,417 @@
+#include "report/json.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+enum { NUMBER_TEXT_MAX = 40 };
+
+/* cJSON reports a failed allocation by leaving a member out, and a figure that is missing looks like
+ * one that does not exist: it allocates as everything here does, or not at all. */
+static void use_mem(void)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = mem_alloc, .free_fn = free});
+}
+
+static cJSON *object_open(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, use_mem);
+    return cJSON_CreateObject();
+}
+
+static char *object_print(cJSON *object)
+{
+    char *text = cJSON_PrintUnformatted(object);
+
+    cJSON_Delete(object);
+    return text;
+}
+
+/* Counters are written digit by digit: cJSON's own numbers are doubles, exact only up to 2^53. */
+static void put_u64(cJSON *object, const char *name, uint64_t n)
+{
+    char digits[NUMBER_TEXT_MAX];
+
+    snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+    cJSON_AddRawToObject(object, name, digits);
+}
+
+static void put_i64(cJSON *object, const char *name, int64_t n)
+{
+    char digits[NUMBER_TEXT_MAX];
+
+    snprintf(digits, sizeof digits, "%lld", (long long)n);
+    cJSON_AddRawToObject(object, name, digits);
+}
+
+/* The fewest digits that read back as the same double; JSON has no word for NaN and infinity. */
+static void put_double(cJSON *object, const char *name, double value)
+{
+    char digits[NUMBER_TEXT_MAX];
+
+    if (!isfinite(value)) {
+        cJSON_AddNullToObject(object, name);
+        return;
+    }
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    cJSON_AddRawToObject(object, name, digits);
+}
+
+static void put_ratio(cJSON *object, const char *name, double part, double whole)
+{
+    put_double(object, name, whole > 0 ? part / whole : NAN);
+}
+
+static void put_text(cJSON *object, const char *name, const char *bytes, size_t len)
+{
+    struct text text = {0};
+
+    text_add_json(&text, bytes, len);
+    cJSON_AddRawToObject(object, name, text_terminate(&text));
+    text_done(&text);
+}
+
+static void put_time(cJSON *object, const char *name, int64_t us)
+{
+    struct text text = {0};
+
+    text_add_time_us(&text, us);
+    cJSON_AddStringToObject(object, name, text_terminate(&text));
+    text_done(&text);
+}
+
+void wilson_interval(uint64_t hits, uint64_t n, double *ret_low, double *ret_high)
+{
+    const double z = 1.959963984540054;
+    double total = (double)n;
+    double p = (double)hits / total;
+    double scale = 1 + z * z / total;
+    double middle = (p + z * z / (2 * total)) / scale;
+    double half = z / scale * sqrt(p * (1 - p) / total + z * z / (4 * total * total));
+
+    *ret_low = hits == 0 ? 0 : fmax(0, middle - half);
+    *ret_high = hits == n ? 1 : fmin(1, middle + half);
+}
+
+/* A daemon that drains says so whatever its store could still do; only a failure is louder. */
+static const char *state_name(const struct stats_values *stats, const struct figures *figures)
+{
+    if (figures->state == STORE_FAILED)
+        return "failed";
+    if (stats->draining)
+        return "draining";
+    switch (figures->state) {
+    case STORE_READY:
+        return "ready";
+    case STORE_FULL:
+        return "store_full";
+    case STORE_FAILED:
+    case STORE_STARTING:
+        break;
+    }
+    return "starting";
+}
+
+static void put_lines(cJSON *root, const struct stats_values *stats)
+{
+    cJSON *lines = cJSON_AddObjectToObject(root, "lines");
+
+    put_u64(lines, "received", stats->lines_received);
+    put_u64(lines, "truncated", stats->lines_truncated);
+}
+
+static void put_trades(cJSON *root, const struct stats_values *stats)
+{
+    cJSON *trades = cJSON_AddObjectToObject(root, "trades");
+    uint64_t answered = 0;
+
+    put_u64(trades, "received", stats->received);
+    for (int v = VERDICT_NEW; v < VERDICT_COUNT; v++) {
+        put_u64(trades, verdict_name((enum verdict)v), stats->verdicts[v]);
+        answered += stats->verdicts[v];
+    }
+    put_u64(trades, "unanswered", stats->received - answered);
+}
+
+/* The questions that say something about the filters are those about keys that no store holds:
+ * each was answered absent, rightly, or maybe, a false positive. */
+static void put_rates(cJSON *filter, const struct figures *figures)
+{
+    uint64_t wrong = figures->false_positive;
+    uint64_t strangers = wrong + figures->absent;
+    double low = NAN, high = NAN;
+
+    if (strangers)
+        wilson_interval(wrong, strangers, &low, &high);
+    put_double(filter, "target_fpr", figures->target_fpr);
+    put_double(filter, "predicted_fpr", figures->predicted_fpr);
+    put_ratio(filter, "expected_fpr", figures->expected_sum, (double)strangers);
+    put_ratio(filter, "measured_fpr", (double)wrong, (double)strangers);
+    put_double(filter, "measured_fpr_low", low);
+    put_double(filter, "measured_fpr_high", high);
+    put_ratio(filter, "recent_fpr", (double)figures->recent_false_positive,
+              (double)figures->recent_absent_asked);
+    put_ratio(filter, "false_discovery_rate", (double)wrong, (double)figures->maybe);
+}
+
+static void put_screen(cJSON *root, const struct figures *figures)
+{
+    cJSON *filter = cJSON_AddObjectToObject(root, "filter");
+
+    put_double(filter, "fill_ratio",
+               figures->bits ? (double)figures->bits_set / (double)figures->bits : 0);
+    put_double(filter, "fullest", figures->fullest);
+    put_u64(filter, "bits", figures->bits);
+    put_u64(filter, "bits_set", figures->bits_set);
+    put_u64(filter, "hashes", figures->hashes);
+    put_double(filter, "optimal_hashes", figures->optimal_hashes);
+    put_u64(filter, "keys", figures->keys);
+    put_u64(filter, "capacity", figures->capacity);
+    put_u64(filter, "memory_bytes", figures->memory_bytes);
+    put_rates(filter, figures);
+    put_u64(filter, "absent", figures->absent);
+    put_u64(filter, "maybe", figures->maybe);
+    put_u64(filter, "true_positive", figures->true_positive);
+    put_u64(filter, "false_positive", figures->false_positive);
+    put_u64(filter, "false_negative", figures->false_negative);
+
+    cJSON *self_test = cJSON_AddObjectToObject(filter, "self_test");
+
+    put_u64(self_test, "members_asked", figures->members_asked);
+    put_u64(self_test, "members_maybe", figures->members_maybe);
+    put_u64(self_test, "strangers_asked", figures->strangers_asked);
+    put_u64(self_test, "strangers_maybe", figures->strangers_maybe);
+}
+
+static void put_filter(cJSON *object, const struct filter_figures *filter)
+{
+    put_u64(object, "keys", filter->keys);
+    put_u64(object, "bits", filter->bits);
+    put_u64(object, "bits_set", filter->bits_set);
+    put_double(object, "fill_ratio",
+               filter->bits ? (double)filter->bits_set / (double)filter->bits : 0);
+    put_u64(object, "hashes", filter->hashes);
+    put_double(object, "predicted_fpr", filter->predicted_fpr);
+}
+
+static cJSON *append_object(cJSON *array)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddItemToArray(array, object);
+    return object;
+}
+
+static void put_generations(cJSON *root, const struct figures *figures)
+{
+    cJSON *array = cJSON_AddArrayToObject(root, "generations");
+
+    for (size_t i = 0; i < figures->generations_n; i++) {
+        const struct generation_figures *generation = &figures->generations[i];
+        cJSON *object = append_object(array);
+
+        cJSON_AddStringToObject(object, "segment", generation->segment);
+        put_u64(object, "generation", generation->generation);
+        put_filter(object, &generation->filter);
+    }
+}
+
+static void put_segments(cJSON *root, const struct figures *figures)
+{
+    cJSON *array = cJSON_AddArrayToObject(root, "segments");
+
+    for (size_t i = 0; i < figures->segments_n; i++) {
+        const struct segment_figures *segment = &figures->segments[i];
+        cJSON *object = append_object(array);
+
+        cJSON_AddStringToObject(object, "segment", segment->segment);
+        cJSON_AddStringToObject(object, "state", segment->state);
+        put_u64(object, "rows", segment->rows);
+        put_i64(object, "first_seq", segment->first_seq);
+        put_u64(object, "bytes", segment->bytes);
+        put_filter(object, &segment->filter);
+    }
+}
+
+static void put_store(cJSON *root, const struct figures *figures)
+{
+    cJSON *store = cJSON_AddObjectToObject(root, "store");
+
+    put_u64(store, "rows", figures->rows);
+    put_u64(store, "segments", figures->segments_n);
+    put_u64(store, "bytes", figures->bytes);
+    put_u64(store, "wal_bytes", figures->wal_bytes);
+    put_u64(store, "commits", figures->commits);
+    if (figures->window_start_us)
+        put_time(store, "window_start", figures->window_start_us);
+    else
+        cJSON_AddNullToObject(store, "window_start");
+    put_u64(store, "conflicts", figures->conflicts);
+    put_u64(store, "rejects", figures->rejects);
+    if (figures->sqlite_version)
+        cJSON_AddStringToObject(store, "sqlite_version", figures->sqlite_version);
+    else
+        cJSON_AddNullToObject(store, "sqlite_version");
+}
+
+static void put_latency(cJSON *root, const struct stats_values *stats, const struct figures *figures)
+{
+    cJSON *latency = cJSON_AddObjectToObject(root, "latency_ms");
+
+    put_double(latency, "ack_p50", histogram_quantile_us(&stats->ack, 0.5) / 1000);
+    put_double(latency, "ack_p99", histogram_quantile_us(&stats->ack, 0.99) / 1000);
+    put_double(latency, "ack_max", (double)stats->ack.max_us / 1000);
+    put_double(latency, "commit_p50", histogram_quantile_us(&figures->commit, 0.5) / 1000);
+    put_double(latency, "commit_p99", histogram_quantile_us(&figures->commit, 0.99) / 1000);
+}
+
+static void put_connections(cJSON *root, const struct stats_values *stats)
+{
+    cJSON *connections = cJSON_AddObjectToObject(root, "connections");
+
+    put_u64(connections, "open", stats->connections_open);
+    put_u64(connections, "accepted", stats->connections_accepted);
+    put_u64(connections, "paused", stats->connections_paused);
+    put_u64(connections, "refused", stats->connections_refused);
+}
+
+static void put_feeds(cJSON *root, const struct stats_values *stats)
+{
+    cJSON *feeds = cJSON_AddObjectToObject(root, "feeds");
+
+    for (unsigned i = 0; i < stats->feeds_n; i++) {
+        const struct feed_counts *counts = &stats->feeds[i];
+        cJSON *feed = cJSON_AddObjectToObject(feeds, counts->name);
+
+        put_u64(feed, "received", counts->received);
+        for (int v = VERDICT_NEW; v <= VERDICT_IGNORED; v++)
+            put_u64(feed, verdict_name((enum verdict)v), counts->verdicts[v]);
+    }
+}
+
+char *json_stats(const struct stats_values *stats, const struct figures *figures)
+{
+    int64_t uptime_ms = (clock_mono_us() - stats->started_mono_us) / 1000;
+    cJSON *root = object_open();
+
+    cJSON_AddStringToObject(root, "name", "tradesieve");
+    cJSON_AddStringToObject(root, "version", TRADESIEVE_VERSION);
+    cJSON_AddStringToObject(root, "state", state_name(stats, figures));
+    put_double(root, "uptime_s", (double)uptime_ms / 1000);
+    put_lines(root, stats);
+    put_trades(root, stats);
+    put_screen(root, figures);
+    put_generations(root, figures);
+    put_segments(root, figures);
+    put_store(root, figures);
+    put_latency(root, stats, figures);
+    put_connections(root, stats);
+    put_feeds(root, stats);
+    return object_print(root);
+}
+
+static void put_candidates(cJSON *root, const struct store_answer *answer)
+{
+    cJSON *array = cJSON_AddArrayToObject(root, "candidates");
+
+    for (size_t i = 0; i < answer->candidates_n; i++) {
+        const struct store_candidate *candidate = &answer->candidates[i];
+        cJSON *object = append_object(array);
+
+        cJSON_AddStringToObject(object, "segment", candidate->segment);
+        if (candidate->generation >= 0)
+            put_i64(object, "generation", candidate->generation);
+        else
+            cJSON_AddNullToObject(object, "generation");
+    }
+}
+
+static void put_positions(cJSON *filter, const struct store_filter_answer *answer)
+{
+    struct text text = {0};
+
+    text_add_char(&text, '[');
+    for (uint32_t i = 0; i < answer->hashes; i++) {
+        if (i)
+            text_add_char(&text, ',');
+        text_add_u64(&text, answer->positions[i]);
+    }
+    text_add_char(&text, ']');
+    cJSON_AddRawToObject(filter, "positions", text_terminate(&text));
+    text_done(&text);
+}
+
+static void put_filters(cJSON *root, const struct store_answer *answer)
+{
+    cJSON *array = cJSON_AddArrayToObject(root, "filters");
+
+    for (size_t i = 0; i < answer->filters_n; i++) {
+        const struct store_filter_answer *filter = &answer->filters[i];
+        cJSON *object = append_object(array);
+
+        cJSON_AddStringToObject(object, "segment", filter->segment);
+        cJSON_AddStringToObject(object, "kind", filter->bank ? "bank" : "classic");
+        put_u64(object, "bits", filter->bits);
+        put_u64(object, "hashes", filter->hashes);
+        put_positions(object, filter);
+        if (filter->zero >= 0)
+            put_i64(object, "zero", filter->zero);
+        else
+            cJSON_AddNullToObject(object, "zero");
+    }
+}
+
+char *json_check(const char *key, size_t len, const struct store_answer *answer)
+{
+    cJSON *root = object_open();
+
+    put_text(root, "key", key, len);
+    cJSON_AddStringToObject(root, "screen", answer->screen == SCREEN_ABSENT ? "absent" : "maybe");
+    cJSON_AddStringToObject(root, "exact", answer->present ? "present" : "absent");
+    if (answer->present) {
+        put_i64(root, "seq", answer->seq);
+        put_time(root, "received", answer->received_us);
+    } else {
+        cJSON_AddNullToObject(root, "seq");
+        cJSON_AddNullToObject(root, "received");
+    }
+    put_candidates(root, answer);
+    put_filters(root, answer);
+    return object_print(root);
+}
+
+char *json_ready(const struct stats_values *stats, const struct figures *figures, bool *ret_ready)
+{
+    const char *state = state_name(stats, figures);
+    bool ready = figures->state == STORE_READY && !stats->draining;
+    cJSON *root = object_open();
+
+    cJSON_AddBoolToObject(root, "ready", ready);
+    if (!ready && (stats->draining || !figures->reason[0]))
+        cJSON_AddStringToObject(root, "reason", state);
+    else if (!ready)
+        put_text(root, "reason", figures->reason, strlen(figures->reason));
+    *ret_ready = ready;
+    return object_print(root);
+}
+
+char *json_error(const char *reason)
+{
+    cJSON *root = object_open();
+
+    put_text(root, "error", reason, strlen(reason));
+    return object_print(root);
+}
