@@ -1,6 +1,6 @@
 # tradesieve. A new file under src/ or tests/ needs no edit here.
 #
-#   make [VARIANT=asan|tsan|cov]   both binaries, in build/ or build/VARIANT/
+#   make [VARIANT=asan|tsan|cov]   both binaries, in build/ or build/VARIANT/ (any other name: as plain)
 #   make check                     every unit and loop test of the variant
 #   make bench | install | clean
 #   V=1 shows the commands, WERROR=1 makes warnings errors (scripts/test sets it).
@@ -46,7 +46,7 @@ TEST_SRC := $(wildcard tests/unit/*.c tests/loop/*.c tests/fault/*.c)
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all check tests bench benches install clean
+.PHONY: all check tests bench benches install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -55,7 +55,13 @@ $(B)/tradesieved $(B)/tradesieve:
 	@echo "  LD    $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
 
-$(B)/%.o: %.c
+# Rewritten only when the command that compiles changes, so that everything is then compiled again.
+COMMAND  := $(CC) $(CPPFLAGS) $(ALL_CFLAGS)
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMMAND)' | cmp -s - $@ || echo '$(COMMAND)' > $@
+
+$(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
@@ -75,12 +81,16 @@ benches: all $(BENCH_BIN)
 bench: benches
 	@scripts/bench $(B)
 
+# What stands in /etc already is the administrator's and stays.
+ETC      := $(DESTDIR)/etc/tradesieve
+DOC      := $(DESTDIR)$(PREFIX)/share/doc/tradesieve
 install: all
-	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)/etc/tradesieve/feeds
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(ETC)/feeds $(DOC)
 	install -m 755 $(B)/tradesieved $(DESTDIR)$(PREFIX)/sbin/tradesieved
 	install -m 755 $(B)/tradesieve $(DESTDIR)$(PREFIX)/bin/tradesieve
-	install -m 644 config/tradesieve.json $(DESTDIR)/etc/tradesieve/tradesieve.json
-	install -m 644 config/feeds/*.json $(DESTDIR)/etc/tradesieve/feeds/
+	cd config && for file in tradesieve.json feeds/*.json; do \
+	    test -e $(ETC)/$$file || install -m 644 $$file $(ETC)/$$file || exit 1; done
+	install -m 644 README.md config/tradesieve.json docs/*.md $(DOC)
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d
 	sed 's,@PREFIX@,$(PREFIX),g' systemd/tradesieved.service.in \
 	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/tradesieved.service
