@@ -1,8 +1,9 @@
-/* http: the read-only HTTP side, on libmicrohttpd's own thread (one, epoll).
+/* http: the read-only HTTP side, on libmicrohttpd's threads: one that accepts, one a connection.
  *
  * GET and HEAD of /stats, /check, /livez, /readyz. Statistics come from copies, a question about a key
- * goes to the store thread and waits with a deadline. Bounded: connections, header bytes, and the time
- * that a whole request may take. */
+ * goes to the store thread and waits with a deadline. Bounded: connections (64), request line and
+ * headers (32 KiB), a peer's silence (5 s), and the time from accept to the last byte (10 s), for which
+ * a thread of ours looks at the connections once a second. One request a connection. */
 #ifndef REPORT_HTTP_H
 #define REPORT_HTTP_H
 

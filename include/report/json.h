@@ -20,6 +20,7 @@ void wilson_interval(uint64_t hits, uint64_t n, double *ret_low, double *ret_hig
 char *json_stats(const struct stats_values *stats, const struct figures *figures);
 char *json_check(const char *key, size_t len, const struct store_answer *answer);
 char *json_ready(const struct stats_values *stats, const struct figures *figures, bool *ret_ready);
+char *json_live(const char *stuck);   /* what makes no progress, or NULL */
 char *json_error(const char *reason); /* {"error":reason} */
 
 #endif

@@ -408,6 +408,16 @@ char *json_ready(const struct stats_values *stats, const struct figures *figures
     return object_print(root);
 }
 
+char *json_live(const char *stuck)
+{
+    cJSON *root = object_open();
+
+    cJSON_AddBoolToObject(root, "live", !stuck);
+    if (stuck)
+        cJSON_AddStringToObject(root, "reason", stuck);
+    return object_print(root);
+}
+
 char *json_error(const char *reason)
 {
     cJSON *root = object_open();

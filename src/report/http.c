@@ -1,0 +1,504 @@
+/* The life of a request:
+ *
+ *   1. libmicrohttpd accepts the connection and gives it a thread; on_peer notes when it began
+ *   2. on_target keeps the request's target as it was sent, because libmicrohttpd's own decoding turns
+ *      '+' into a space and ends a text at %00
+ *   3. on_request lets a body pass, then asks the Host header, the method and the path, in this order
+ *   4. a route makes a status and a JSON body, which are queued with "Connection: close"
+ *   5. on_completed frees the target, on_peer forgets the connection
+ *
+ * What fails: a peer that is silent is dropped by libmicrohttpd's time-out; one that trickles would
+ * renew that for ever, so the watch thread shuts down every socket that is older than a whole request
+ * may take, and step 5 follows. One connection is one request, so that both ages are the same. */
+#include "report/http.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "report/json.h"
+
+enum {
+    HTTP_CONNECTIONS_MAX = 64,
+    HTTP_MEMORY_BYTES =
+        32 * 1024, /* of one connection: request line and headers fit in it or get 4xx */
+    HTTP_KEY_MAX_BYTES = 8 * 1024, /* of /check's key, decoded */
+    HTTP_SILENCE_S = 5,            /* a peer that neither sends nor takes a byte */
+    HTTP_REQUEST_S = 10,           /* from accept to the last byte of the answer */
+    HTTP_CHECK_MS = 2000,          /* that /check waits for the store */
+    HTTP_PROGRESS_S = 10,          /* a thread that has not come round for so long is stuck */
+};
+
+/* A connection that the watch looks after. */
+struct peer {
+    struct peer *next, *previous;
+    int fd;           /* libmicrohttpd's, open until the peer is forgotten */
+    int64_t start_us; /* monotonic */
+};
+
+struct http {
+    const struct http_config *config;
+    struct stats *stats;
+    struct writer *writer;
+    struct MHD_Daemon *daemon;
+    struct address address; /* that it really has */
+    pthread_t watch;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t wake;  /* of the watch: stopping was set */
+    struct peer peers;    /* head of a ring, newest first */
+    bool stopping;        /* the watch is to end */
+};
+
+struct request {
+    char *target; /* as sent: path, '?', query */
+    bool seen;    /* on_request was called for it before */
+};
+
+static void *on_target(void *arg, const char *target, struct MHD_Connection *connection);
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_bytes, void **context);
+static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode code);
+static void on_peer(void *arg, struct MHD_Connection *connection, void **context,
+                    enum MHD_ConnectionNotificationCode code);
+static void *watch_run(void *arg);
+
+static int system_error(struct err *err, const char *bind_text)
+{
+    const char *reason = strerror(errno);
+
+    return err_set(err, ERR_SYSTEM, "http %s: %c%s", bind_text, tolower((unsigned char)reason[0]),
+                   reason + 1);
+}
+
+/* Our own socket, since libmicrohttpd does not say why it could not listen. */
+static int open_socket(struct http *http, int *ret_fd, struct err *err)
+{
+    struct address *address = &http->address;
+    struct sockaddr *sockaddr = (struct sockaddr *)&address->sockaddr;
+    const int on = 1;
+
+    if (address_parse(address, http->config->bind, err) < 0)
+        return err_prefix(err, "http");
+    int fd = socket(sockaddr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return system_error(err, http->config->bind);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (sockaddr->sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, sockaddr, address->len) < 0 || listen(fd, HTTP_CONNECTIONS_MAX) < 0 ||
+        getsockname(fd, sockaddr, &address->len) < 0) {
+        system_error(err, http->config->bind);
+        close(fd);
+        return ERR_SYSTEM;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+/* A thread a connection: a question that waits for the store must not keep /livez waiting. */
+static int start_daemon(struct http *http, int fd, struct err *err)
+{
+    http->daemon = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
+        on_request, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_peer, http,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HTTP_MEMORY_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SILENCE_S,
+        MHD_OPTION_END);
+    /* Whether a failed start closed the socket is not documented. The process is about to end, and
+     * closing a descriptor that another thread has been given meanwhile could cost a database lock. */
+    return http->daemon
+               ? 0
+               : err_set(err, ERR_SYSTEM, "http %s: the server did not start", http->config->bind);
+}
+
+static void init_watch(struct http *http)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&http->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    pthread_mutex_init(&http->lock, NULL);
+    http->peers.next = http->peers.previous = &http->peers;
+}
+
+static void done_watch(struct http *http)
+{
+    pthread_cond_destroy(&http->wake);
+    pthread_mutex_destroy(&http->lock);
+}
+
+int http_start(struct http **ret, const struct http_config *config, struct stats *stats,
+               struct writer *writer, struct err *err)
+{
+    struct http *http = mem_zalloc(1, sizeof *http);
+    int fd = -1;
+
+    http->config = config;
+    http->stats = stats;
+    http->writer = writer;
+    init_watch(http);
+    if (open_socket(http, &fd, err) < 0 || start_daemon(http, fd, err) < 0)
+        goto fail;
+    if ((errno = pthread_create(&http->watch, NULL, watch_run, http))) {
+        system_error(err, config->bind);
+        MHD_stop_daemon(http->daemon);
+        goto fail;
+    }
+    *ret = http;
+    return 0;
+fail:
+    done_watch(http);
+    free(http);
+    return err->code;
+}
+
+void http_address(const struct http *http, char *ret, size_t ret_bytes)
+{
+    address_format(&http->address, ret, ret_bytes);
+}
+
+void http_stop(struct http *http)
+{
+    if (!http)
+        return;
+    MHD_stop_daemon(http->daemon); /* joins the connections' threads */
+    pthread_mutex_lock(&http->lock);
+    http->stopping = true;
+    pthread_cond_signal(&http->wake);
+    pthread_mutex_unlock(&http->lock);
+    pthread_join(http->watch, NULL);
+    done_watch(http);
+    free(http);
+}
+
+/* 1. and 5. */
+static void on_peer(void *arg, struct MHD_Connection *connection, void **context,
+                    enum MHD_ConnectionNotificationCode code)
+{
+    struct http *http = arg;
+    struct peer *peer = *context;
+
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        peer = mem_zalloc(1, sizeof *peer);
+        peer->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        peer->start_us = clock_mono_us();
+        pthread_mutex_lock(&http->lock);
+        peer->next = http->peers.next;
+        peer->previous = &http->peers;
+        peer->next->previous = peer->previous->next = peer;
+        pthread_mutex_unlock(&http->lock);
+        *context = peer;
+    } else if (peer) {
+        pthread_mutex_lock(&http->lock);
+        peer->next->previous = peer->previous;
+        peer->previous->next = peer->next;
+        pthread_mutex_unlock(&http->lock);
+        free(peer);
+        *context = NULL;
+    }
+}
+
+/* The sockets stay libmicrohttpd's to close: it forgets a peer, under our lock, before it does. */
+static void *watch_run(void *arg)
+{
+    struct http *http = arg;
+    struct timespec next;
+
+    pthread_mutex_lock(&http->lock);
+    while (!http->stopping) {
+        int64_t born_before_us = clock_mono_us() - (int64_t)HTTP_REQUEST_S * 1000000;
+
+        for (struct peer *peer = http->peers.previous;
+             peer != &http->peers && peer->start_us < born_before_us; peer = peer->previous)
+            shutdown(peer->fd, SHUT_RDWR);
+        clock_gettime(CLOCK_MONOTONIC, &next);
+        next.tv_sec++;
+        pthread_cond_timedwait(&http->wake, &http->lock, &next);
+    }
+    pthread_mutex_unlock(&http->lock);
+    return NULL;
+}
+
+/* 2. */
+static void *on_target(void *arg, const char *target, struct MHD_Connection *connection)
+{
+    struct request *request = mem_zalloc(1, sizeof *request);
+
+    (void)arg;
+    (void)connection;
+    request->target = mem_strdup(target ? target : "");
+    return request;
+}
+
+static void on_completed(void *arg, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct request *request = *context;
+
+    (void)arg;
+    (void)connection;
+    (void)code;
+    if (request)
+        free(request->target);
+    free(request);
+    *context = NULL;
+}
+
+static bool is_same_name(const char *a, size_t a_len, const char *b)
+{
+    return strlen(b) == a_len && strncasecmp(a, b, a_len) == 0;
+}
+
+static bool is_ip_address(int family, const char *host, size_t len)
+{
+    char text[INET6_ADDRSTRLEN];
+    struct in6_addr unused;
+
+    if (len >= sizeof text)
+        return false;
+    memcpy(text, host, len);
+    text[len] = '\0';
+    return inet_pton(family, text, &unused) == 1;
+}
+
+/* A page from elsewhere can make a browser ask any address under the page's own name (DNS rebinding):
+ * such a request carries that name, so names that nobody configured are turned away. */
+static bool is_host_allowed(const struct http_config *config, const char *host)
+{
+    size_t len = strcspn(host, ":");
+    const char *port = host + len;
+
+    if (host[0] == '[') {
+        const char *end = strchr(host, ']');
+
+        if (!end || !is_ip_address(AF_INET6, host + 1, (size_t)(end - host) - 1))
+            return false;
+        port = end + 1;
+    }
+    if (*port && (*port != ':' || strspn(port + 1, "0123456789") != strlen(port + 1)))
+        return false;
+    if (host[0] == '[' || is_ip_address(AF_INET, host, len) || is_same_name(host, len, "localhost"))
+        return true;
+    for (size_t i = 0; i < config->hosts_n; i++)
+        if (is_same_name(host, len, config->hosts[i]))
+            return true;
+    return false;
+}
+
+static unsigned refuse(unsigned status, const char *reason, char **ret_body)
+{
+    *ret_body = json_error(reason);
+    return status;
+}
+
+/* Each route returns the status and, in *ret_body, what to free() after it was sent. */
+static unsigned answer_stats(struct http *http, const char *query, char **ret_body)
+{
+    struct stats_values stats;
+    struct figures figures;
+
+    (void)query;
+    writer_figures(http->writer, &figures);
+    stats_copy(http->stats, &stats);
+    *ret_body = json_stats(&stats, &figures);
+    figures_done(&figures);
+    return MHD_HTTP_OK;
+}
+
+static unsigned answer_readyz(struct http *http, const char *query, char **ret_body)
+{
+    struct stats_values stats;
+    struct figures figures;
+    bool ready;
+
+    (void)query;
+    writer_figures(http->writer, &figures);
+    stats_copy(http->stats, &stats);
+    *ret_body = json_ready(&stats, &figures, &ready);
+    figures_done(&figures);
+    return ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
+}
+
+static unsigned answer_livez(struct http *http, const char *query, char **ret_body)
+{
+    struct stats_values stats;
+    const char *stuck = NULL;
+
+    (void)query;
+    stats_copy(http->stats, &stats);
+    int64_t oldest_us = clock_mono_us() - (int64_t)HTTP_PROGRESS_S * 1000000;
+
+    if (stats.loop_progress_us < oldest_us)
+        stuck = "the loop makes no progress";
+    else if (writer_progress_us(http->writer) < oldest_us)
+        stuck = "the store makes no progress";
+    *ret_body = json_live(stuck);
+    return stuck ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK;
+}
+
+static int hex_digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
+
+    return at ? (int)(at - digits) : -1;
+}
+
+/* Percent-decoding (RFC 3986) and nothing else: '+' is itself. False for a bad escape. */
+static bool decode(const char *at, size_t len, struct text *out)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] != '%') {
+            text_add_char(out, at[i]);
+            continue;
+        }
+        int high = i + 2 < len ? hex_digit(at[i + 1]) : -1;
+        int low = i + 2 < len ? hex_digit(at[i + 2]) : -1;
+
+        if (high < 0 || low < 0)
+            return false;
+        text_add_char(out, (char)(high * 16 + low));
+        i += 2;
+    }
+    return true;
+}
+
+/* Finds key=... in a query and decodes it; returns what is wrong, or NULL. */
+static const char *read_key(const char *query, struct text *ret_key)
+{
+    bool found = false;
+
+    for (const char *at = query; at; at = strchr(at, '&')) {
+        at += *at == '&';
+        if (strncmp(at, "key=", 4) != 0)
+            continue;
+        if (found)
+            return "key is given twice";
+        found = true;
+        if (!decode(at + 4, strcspn(at + 4, "&"), ret_key))
+            return "key holds a % that two hexadecimal digits do not follow";
+    }
+    if (!ret_key->len)
+        return "no key: ask /check?key=KEY, percent-encoded";
+    return ret_key->len > HTTP_KEY_MAX_BYTES ? "key is too long" : NULL;
+}
+
+static unsigned answer_check(struct http *http, const char *query, char **ret_body)
+{
+    struct store_answer answer;
+    struct text key = {0};
+    struct err err;
+    unsigned status = MHD_HTTP_OK;
+    const char *wrong = read_key(query, &key);
+
+    if (wrong) {
+        status = refuse(MHD_HTTP_BAD_REQUEST, wrong, ret_body);
+    } else if (writer_check(http->writer, key.at, key.len, HTTP_CHECK_MS, &answer, &err) < 0) {
+        status = refuse(MHD_HTTP_SERVICE_UNAVAILABLE, err.text, ret_body);
+    } else {
+        *ret_body = json_check(key.at, key.len, &answer);
+        store_answer_done(&answer);
+    }
+    text_done(&key);
+    return status;
+}
+
+static unsigned answer_path(struct http *http, const char *target, char **ret_body)
+{
+    static const struct {
+        const char *path;
+        unsigned (*answer)(struct http *http, const char *query, char **ret_body);
+    } routes[] = {
+        {"/stats", answer_stats},
+        {"/check", answer_check},
+        {"/livez", answer_livez},
+        {"/readyz", answer_readyz},
+    };
+    size_t path_len = strcspn(target, "?");
+    const char *query = target[path_len] ? target + path_len + 1 : NULL;
+
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (strlen(routes[i].path) == path_len && memcmp(routes[i].path, target, path_len) == 0)
+            return routes[i].answer(http, query, ret_body);
+    return refuse(MHD_HTTP_NOT_FOUND, "there is /stats, /check?key=KEY, /livez and /readyz", ret_body);
+}
+
+/* HTTP/1.1 demands a Host header, which libmicrohttpd checks; what remains without one is older. */
+static unsigned answer_request(struct http *http, const char *host, const char *method,
+                               const char *target, char **ret_body)
+{
+    if (host && !is_host_allowed(http->config, host))
+        return refuse(MHD_HTTP_FORBIDDEN,
+                      "the Host header is no IP address, localhost or name in http_hosts", ret_body);
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        return refuse(MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only", ret_body);
+    return answer_path(http, target, ret_body);
+}
+
+/* 4. Takes the body. */
+static enum MHD_Result send_json(struct MHD_Connection *connection, unsigned status, char *body)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(body), body, MHD_RESPMEM_MUST_FREE);
+
+    if (!response) {
+        free(body);
+        return MHD_NO;
+    }
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* 3. Called after the headers, for each piece of a body, and once more at the end. */
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_bytes, void **context)
+{
+    struct http *http = arg;
+    struct request *request = *context;
+    char *body;
+
+    (void)url;
+    (void)version;
+    (void)upload;
+    if (!request->seen) {
+        request->seen = true;
+        return MHD_YES;
+    }
+    if (*upload_bytes) {
+        *upload_bytes = 0;
+        return MHD_YES;
+    }
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    unsigned status = answer_request(http, host, method, request->target, &body);
+
+    return send_json(connection, status, body);
+}
