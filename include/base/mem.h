@@ -13,4 +13,8 @@ void *mem_zalloc(size_t count, size_t bytes);             /* zeroed, count * byt
 void *mem_realloc(void *old, size_t count, size_t bytes); /* like realloc, count * bytes checked */
 char *mem_strdup(const char *text);
 
+/* Zeroed pages of their own, for filters: they count as resident only once touched. */
+void *mem_map(size_t bytes);
+void mem_unmap(void *pages, size_t bytes); /* NULL is fine */
+
 #endif

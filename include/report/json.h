@@ -13,9 +13,6 @@
 #include "store/figures.h"
 #include "store/store.h"
 
-/* A 95 % Wilson score interval for `hits` of `n` (E. B. Wilson, 1927), z = 1.959963984540054. n > 0. */
-void wilson_interval(uint64_t hits, uint64_t n, double *ret_low, double *ret_high);
-
 /* Each returns a terminated string that the caller free()s. */
 char *json_stats(const struct stats_values *stats, const struct figures *figures);
 char *json_check(const char *key, size_t len, const struct store_answer *answer);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/histogram.h"
 
 enum { SEGMENT_NAME_MAX = 40 }; /* "trades-20261201-000001" and its NUL */
@@ -38,7 +39,7 @@ struct segment_figures {
 
 struct figures {
     enum store_state state;
-    char reason[256]; /* why it is not ready, one line; "" when ready */
+    char reason[ERR_TEXT_MAX]; /* why it is not ready, one line; "" when ready */
     /* the screen, whole */
     uint64_t bits, bits_set, keys, capacity, memory_bytes;
     uint32_t hashes;       /* of the current generation's filter */

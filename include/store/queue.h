@@ -1,13 +1,14 @@
-/* queue: batches on their way between two threads, first in first out, bounded by memory.
+/* queue: batches on their way between two threads, first in first out.
  *
- * Any thread; a mutex guards it. Pushing never blocks and never refuses: the bound is advice that the
- * loop obeys by not reading (queue_has_room), so that a batch that was read is never lost. */
+ * Any thread; a mutex guards it. Pushing never blocks and never refuses, so that a batch that was read
+ * is never lost: the bound (queue_bytes) is kept by the server, which stops reading. */
 #ifndef STORE_QUEUE_H
 #define STORE_QUEUE_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "store/batch.h"
 

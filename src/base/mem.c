@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static _Noreturn void out_of_memory(size_t bytes)
@@ -47,4 +48,19 @@ char *mem_strdup(const char *text)
     size_t len = strlen(text) + 1;
 
     return memcpy(mem_alloc(len), text, len);
+}
+
+void *mem_map(size_t bytes)
+{
+    void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED)
+        out_of_memory(bytes);
+    return p;
+}
+
+void mem_unmap(void *pages, size_t bytes)
+{
+    if (pages)
+        munmap(pages, bytes ? bytes : 1);
 }

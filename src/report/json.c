@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "store/bloom.h"
 
 enum { NUMBER_TEXT_MAX = 40 };
 
@@ -91,19 +92,6 @@ static void put_time(cJSON *object, const char *name, int64_t us)
     text_add_time_us(&text, us);
     cJSON_AddStringToObject(object, name, text_terminate(&text));
     text_done(&text);
-}
-
-void wilson_interval(uint64_t hits, uint64_t n, double *ret_low, double *ret_high)
-{
-    const double z = 1.959963984540054;
-    double total = (double)n;
-    double p = (double)hits / total;
-    double scale = 1 + z * z / total;
-    double middle = (p + z * z / (2 * total)) / scale;
-    double half = z / scale * sqrt(p * (1 - p) / total + z * z / (4 * total * total));
-
-    *ret_low = hits == 0 ? 0 : fmax(0, middle - half);
-    *ret_high = hits == n ? 1 : fmin(1, middle + half);
 }
 
 /* A daemon that drains says so whatever its store could still do; only a failure is louder. */

@@ -1,0 +1,47 @@
+/* catalog: the names of what lies in the data directory, and the steps that make a file appear whole
+ * or not at all. Knows no SQLite. Any thread; no state. */
+#ifndef STORE_CATALOG_H
+#define STORE_CATALOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/figures.h"
+
+enum { CATALOG_PATH_MAX = 4096 };
+
+/* DIR/NAME + suffix. */
+void catalog_path(char ret[CATALOG_PATH_MAX], const char *dir, const char *name, const char *suffix);
+
+/* "trades-20261201-000001" */
+void catalog_name(char ret[SEGMENT_NAME_MAX], int64_t day, uint64_t number);
+
+struct catalog_entry {
+    char name[SEGMENT_NAME_MAX];
+    uint64_t number; /* the six or more digits: orders the segments */
+};
+
+/* The segments of dir in order of their numbers; *ret is the caller's to free. Removes what a crash left
+ * of files that were never published (NAME.db.new). ERR_SYSTEM, ERR_IO; ERR_CORRUPT for two segments
+ * with one number. */
+int catalog_list(const char *dir, struct catalog_entry **ret, size_t *ret_n, struct err *err);
+
+/* fsync NAME+from, rename it to NAME+to, fsync the directory. */
+int catalog_publish(const char *dir, const char *name, const char *from, const char *to,
+                    struct err *err);
+void catalog_remove_temporary(const char *dir, const char *name);
+
+/* Bytes of NAME+suffix on disk; 0 when it is not there. */
+uint64_t catalog_bytes(const char *dir, const char *name, const char *suffix);
+
+/* Bytes that a non-root process may still fill on the file system of dir. */
+int catalog_free_bytes(const char *dir, uint64_t *ret, struct err *err);
+
+/* The secret that keys the hash, filter.key; a new one (*ret_new) when it is missing or damaged. */
+enum { CATALOG_SECRET_BYTES = 16 };
+int catalog_secret(const char *dir, unsigned char ret[CATALOG_SECRET_BYTES], bool *ret_new,
+                   struct err *err);
+
+#endif

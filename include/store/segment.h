@@ -1,0 +1,128 @@
+/* segment: one SQLite file of consecutive trades. The only room, with seal, that knows sqlite3.h.
+ *
+ * One connection writes and checkpoints the active segment; closed ones are opened read-only.
+ * Store thread only. Every failure of SQLite is an error of the call, never "not found":
+ *   ERR_FULL     SQLITE_FULL before a COMMIT: roll back, nothing was stored
+ *   ERR_BUSY     somebody else held the file too long: roll back, nothing was stored
+ *   ERR_CORRUPT  CORRUPT, NOTADB, a foreign application_id, a newer user_version, a broken rule
+ *   ERR_SYSTEM   NOMEM, CANTOPEN, PERM
+ *   ERR_IO       all else; after a COMMIT the outcome is unknown
+ *
+ * What a crash can leave: of create, a file NAME.db.new (removed at the next start); of a commit, a
+ * WAL that the next open plays back; of close_writes, a WAL beside a closed segment (closed again). */
+#ifndef STORE_SEGMENT_H
+#define STORE_SEGMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/figures.h"
+
+enum {
+    SEGMENT_APPLICATION_ID = 0x54535631, /* "TSV1" */
+    SEGMENT_USER_VERSION = 1,
+    SEGMENT_ID_BYTES = 16,
+};
+
+struct segment;
+
+struct segment_meta {
+    unsigned char id[SEGMENT_ID_BYTES]; /* random: ties derived files to this one */
+    int64_t first_seq;                  /* of its first row, whether it is there yet or not */
+    int64_t created_us;
+    int64_t day;              /* UTC day of its name, days since 1970 */
+    uint32_t generation_keys; /* load at which its generations close */
+};
+
+struct segment_row {
+    int64_t seq;
+    uint32_t generation;
+    const char *key;
+    size_t key_len;
+    int64_t received_us;
+    const char *feed;
+    size_t feed_len;
+    uint64_t fingerprint;
+    const char *message; /* NULL: not kept */
+    size_t message_len;
+};
+
+struct segment_found {
+    int64_t seq;
+    int64_t received_us;
+    uint64_t fingerprint;
+};
+
+struct segment_reject {
+    int64_t received_us;
+    const char *feed;
+    const char *error;
+    const char *line; /* as received; any bytes */
+    size_t line_len;
+};
+
+struct segment_totals {
+    int64_t last_seq;          /* first_seq - 1 when empty */
+    uint32_t last_generation;  /* 0 when empty */
+    int64_t first_received_us; /* 0 when empty */
+    uint64_t conflicts, rejects, reject_bytes;
+};
+
+/* Makes DIR/NAME.db, whole or not at all: temporary name, one transaction, fsync, rename, fsync of the
+ * directory. meta->id and created_us are the caller's. */
+int segment_create(const char *dir, const char *name, const struct segment_meta *meta, struct err *err);
+
+/* Opens DIR/NAME.db, checks that it is ours and reads its meta row. writable: plays back and checkpoints
+ * the WAL, then commits one meta row with FULL, whose sync covers whatever the page cache held. */
+int segment_open(struct segment **ret, const char *dir, const char *name, bool writable,
+                 struct segment_meta *ret_meta, struct err *err);
+void segment_close(struct segment *segment); /* NULL is fine */
+
+/* Needs no scan of the table. */
+int segment_totals(struct segment *segment, struct segment_totals *ret, struct err *err);
+
+int segment_begin(struct segment *segment, bool *ret_foreign_write, struct err *err);
+int segment_commit(struct segment *segment, struct err *err);
+void segment_rollback(struct segment *segment);
+
+/* *ret_inserted false: UNIQUE (generation, key) refused it, the row is there already. */
+int segment_insert(struct segment *segment, const struct segment_row *row, bool *ret_inserted,
+                   struct err *err);
+int segment_find(struct segment *segment, int64_t generation, const char *key, size_t len,
+                 bool *ret_found, struct segment_found *ret, struct err *err);
+
+/* Whether this version of trade seq is kept already; keeping it. */
+int segment_has_conflict(struct segment *segment, int64_t seq, uint64_t fingerprint, bool *ret,
+                         struct err *err);
+int segment_add_conflict(struct segment *segment, const struct segment_row *version, struct err *err);
+
+int segment_add_reject(struct segment *segment, const struct segment_reject *reject, struct err *err);
+
+/* Deletes the oldest reject; *ret_bytes is what its line held, -1 when there was none. */
+int segment_drop_reject(struct segment *segment, int64_t *ret_bytes, struct err *err);
+
+/* Rows in seq order from from_seq on; on_row stops the scan by returning other than 0, which is then
+ * returned. Pointers live during the call. Only seq, generation, key and key_len are filled. */
+int segment_scan(struct segment *segment, int64_t from_seq,
+                 int (*on_row)(void *arg, const struct segment_row *row, struct err *err), void *arg,
+                 struct err *err);
+
+/* The key at seq, copied into key (at most key_max bytes). *ret_found false: no such row. */
+int segment_key_at(struct segment *segment, int64_t seq, char *key, size_t key_max, size_t *ret_len,
+                   uint32_t *ret_generation, bool *ret_found, struct err *err);
+
+/* Moves what it can of the WAL into the file, without waiting for readers. *ret_rest: bytes of WAL that
+ * could not be moved. */
+int segment_checkpoint(struct segment *segment, uint64_t *ret_rest, struct err *err);
+uint64_t segment_wal_bytes(const struct segment *segment); /* in use, as of the last commit */
+
+/* No more writes: moves the whole WAL into the file and takes the file out of WAL mode. *ret_done
+ * false: a reader is in the way, try again later. */
+int segment_close_writes(struct segment *segment, bool *ret_done, struct err *err);
+bool segment_in_wal_mode(struct segment *segment);
+
+const char *segment_sqlite_version(void);
+
+#endif

@@ -1,0 +1,211 @@
+#include "store/catalog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+static const char secret_name[] = "filter.key";
+static const char secret_magic[8] = "TSVKEY1\n";
+
+void catalog_path(char ret[CATALOG_PATH_MAX], const char *dir, const char *name, const char *suffix)
+{
+    snprintf(ret, CATALOG_PATH_MAX, "%s/%s%s", dir, name, suffix);
+}
+
+void catalog_name(char ret[SEGMENT_NAME_MAX], int64_t day, uint64_t number)
+{
+    int year, month, date;
+
+    clock_date_from_days(day, &year, &month, &date);
+    snprintf(ret, SEGMENT_NAME_MAX, "trades-%04d%02d%02d-%06" PRIu64, year, month, date, number);
+}
+
+static size_t digits(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* trades-YYYYMMDD-NNNNNN followed by `suffix`; the number may outgrow six digits. */
+static bool parse_name(const char *file, const char *suffix, struct catalog_entry *ret)
+{
+    if (strncmp(file, "trades-", 7) != 0 || digits(file + 7) != 8 || file[15] != '-')
+        return false;
+    size_t n = digits(file + 16);
+
+    if (n < 6 || n > 18 || strcmp(file + 16 + n, suffix) != 0)
+        return false;
+    memcpy(ret->name, file, 16 + n);
+    ret->name[16 + n] = '\0';
+    ret->number = strtoull(file + 16, NULL, 10);
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct catalog_entry *left = a, *right = b;
+
+    return (left->number > right->number) - (left->number < right->number);
+}
+
+int catalog_list(const char *dir, struct catalog_entry **ret, size_t *ret_n, struct err *err)
+{
+    struct catalog_entry *list = NULL, entry;
+    struct dirent *file;
+    size_t n = 0;
+    DIR *d = opendir(dir);
+
+    if (!d)
+        return err_set(err, ERR_SYSTEM, "data directory %s: %s", dir, strerror(errno));
+    while (errno = 0, (file = readdir(d))) {
+        if (parse_name(file->d_name, ".db", &entry)) {
+            list = mem_realloc(list, n + 1, sizeof *list);
+            list[n++] = entry;
+        } else if (parse_name(file->d_name, ".db.new", &entry)) {
+            catalog_remove_temporary(dir, entry.name);
+        }
+    }
+    int failed = errno;
+
+    closedir(d);
+    if (failed) {
+        free(list);
+        return err_set(err, ERR_IO, "data directory %s: %s", dir, strerror(failed));
+    }
+    if (n)
+        qsort(list, n, sizeof *list, by_number);
+    for (size_t i = 1; i < n; i++)
+        if (list[i].number == list[i - 1].number) {
+            err_set(err, ERR_CORRUPT, "%s.db and %s.db have one number", list[i - 1].name,
+                    list[i].name);
+            free(list);
+            return err->code;
+        }
+    *ret = list;
+    *ret_n = n;
+    return 0;
+}
+
+static int sync_path(const char *path, int flags, struct err *err)
+{
+    int fd = open(path, flags | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    int ret = fsync(fd) < 0 ? err_set(err, ERR_IO, "%s: fsync: %s", path, strerror(errno)) : 0;
+
+    close(fd);
+    return ret;
+}
+
+int catalog_publish(const char *dir, const char *name, const char *from, const char *to,
+                    struct err *err)
+{
+    char old[CATALOG_PATH_MAX], new[CATALOG_PATH_MAX];
+
+    catalog_path(old, dir, name, from);
+    catalog_path(new, dir, name, to);
+    if (sync_path(old, O_RDONLY, err) < 0)
+        return err->code;
+    if (rename(old, new) < 0)
+        return err_set(err, ERR_IO, "%s: rename: %s", new, strerror(errno));
+    return sync_path(dir, O_RDONLY | O_DIRECTORY, err);
+}
+
+void catalog_remove_temporary(const char *dir, const char *name)
+{
+    static const char *const suffixes[] = {".db.new", ".db.new-wal", ".db.new-shm", ".db.new-journal"};
+    char path[CATALOG_PATH_MAX];
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        catalog_path(path, dir, name, suffixes[i]);
+        unlink(path);
+    }
+}
+
+uint64_t catalog_bytes(const char *dir, const char *name, const char *suffix)
+{
+    char path[CATALOG_PATH_MAX];
+    struct stat info;
+
+    catalog_path(path, dir, name, suffix);
+    return stat(path, &info) == 0 ? (uint64_t)info.st_size : 0;
+}
+
+int catalog_free_bytes(const char *dir, uint64_t *ret, struct err *err)
+{
+    struct statvfs info;
+
+    if (statvfs(dir, &info) < 0)
+        return err_set(err, ERR_IO, "data directory %s: statvfs: %s", dir, strerror(errno));
+    *ret = (uint64_t)info.f_bavail * info.f_frsize;
+    return 0;
+}
+
+/* filter.key, 32 bytes. */
+struct secret_file {
+    char magic[8];
+    unsigned char secret[CATALOG_SECRET_BYTES];
+    unsigned char check[crypto_shorthash_BYTES]; /* SipHash of a constant under the secret */
+};
+
+static void secret_check(struct secret_file *file)
+{
+    crypto_shorthash(file->check, (const unsigned char *)secret_magic, sizeof secret_magic,
+                     file->secret);
+}
+
+static bool read_secret(const char *path, struct secret_file *ret)
+{
+    struct secret_file again;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, ret, sizeof *ret);
+
+    close(fd);
+    if (n != sizeof *ret || memcmp(ret->magic, secret_magic, sizeof secret_magic) != 0)
+        return false;
+    again = *ret;
+    secret_check(&again);
+    return memcmp(again.check, ret->check, sizeof again.check) == 0;
+}
+
+int catalog_secret(const char *dir, unsigned char ret[CATALOG_SECRET_BYTES], bool *ret_new,
+                   struct err *err)
+{
+    struct secret_file file;
+    char path[CATALOG_PATH_MAX];
+
+    catalog_path(path, dir, secret_name, "");
+    *ret_new = !read_secret(path, &file);
+    if (*ret_new) {
+        memcpy(file.magic, secret_magic, sizeof secret_magic);
+        randombytes_buf(file.secret, sizeof file.secret);
+        secret_check(&file);
+        catalog_path(path, dir, secret_name, ".new");
+        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+        if (fd < 0)
+            return err_set(err, ERR_SYSTEM, "%s: %s", path, strerror(errno));
+        ssize_t n = write(fd, &file, sizeof file);
+
+        if (close(fd) < 0 || n != sizeof file)
+            return err_set(err, ERR_IO, "%s: %s", path, n < 0 ? strerror(errno) : "cut short");
+        if (catalog_publish(dir, secret_name, ".new", "", err) < 0)
+            return err->code;
+    }
+    memcpy(ret, file.secret, CATALOG_SECRET_BYTES);
+    return 0;
+}

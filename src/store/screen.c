@@ -1,0 +1,304 @@
+#include "store/screen.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { PREDICTION_STEPS = 256 }; /* the prediction is computed so many times while a column fills */
+
+static const double rate_min = 1e-9;
+
+void screen_init(struct screen *screen, const struct screen_config *config,
+                 const unsigned char secret[BLOOM_KEY_BYTES])
+{
+    *screen = (struct screen){.config = *config};
+    memcpy(screen->secret, secret, BLOOM_KEY_BYTES);
+    screen->recent = mem_zalloc(SCREEN_RECENT_MAX, 1);
+}
+
+void screen_done(struct screen *screen)
+{
+    for (size_t i = 0; i < screen->parts_n; i++)
+        bank_done(&screen->parts[i].bank);
+    free(screen->parts);
+    free(screen->candidates);
+    free(screen->recent);
+    *screen = (struct screen){0};
+}
+
+/* A third of the rate, shared equally by the generations that a segment is planned to have. */
+static void init_bank(const struct screen *screen, struct bank *bank, uint32_t generation_keys,
+                      uint64_t columns_known)
+{
+    uint64_t planned = (screen->config.segment_rows + generation_keys - 1) / generation_keys;
+    double third = screen->config.false_positive_rate / 3;
+
+    if (planned < columns_known)
+        planned = columns_known;
+    bank_init(bank, bloom_shape_for(generation_keys, fmax(third / (double)planned, rate_min)),
+              (uint32_t)planned);
+}
+
+void screen_add_part(struct screen *screen, uint32_t generation_keys, uint64_t columns_known)
+{
+    screen->parts = mem_realloc(screen->parts, screen->parts_n + 1, sizeof *screen->parts);
+    struct screen_part *part = &screen->parts[screen->parts_n++];
+
+    *part = (struct screen_part){.generation_keys = generation_keys};
+    init_bank(screen, &part->bank, generation_keys, columns_known);
+    screen_loaded(screen);
+}
+
+void screen_empty_part(struct screen *screen, size_t index, uint64_t columns_known)
+{
+    struct screen_part *part = &screen->parts[index];
+    uint32_t generation_keys = part->generation_keys;
+
+    bank_done(&part->bank);
+    *part = (struct screen_part){.generation_keys = generation_keys};
+    init_bank(screen, &part->bank, generation_keys, columns_known);
+}
+
+static double column_rate(const struct bank *bank, uint32_t column)
+{
+    return bloom_predict(bank->shape, bank->column[column].keys);
+}
+
+/* Full columns do not change any more: only their sums are kept. */
+static void close_column(struct screen_part *part, uint32_t column)
+{
+    const struct bank_column *done = &part->bank.column[column];
+
+    part->log_pass += log1p(-fmin(column_rate(&part->bank, column), 1 - 1e-12));
+    part->bits_set += done->bits_set;
+    part->keys += done->keys;
+    part->fullest = fmax(part->fullest, (double)done->bits_set / (double)part->bank.shape.bits);
+}
+
+static void begin_column(struct screen_part *part)
+{
+    if (part->bank.columns)
+        close_column(part, part->bank.columns - 1);
+    bank_begin_column(&part->bank);
+}
+
+void screen_load(struct screen *screen, size_t index, uint32_t generation, struct bloom_hash hash)
+{
+    struct screen_part *part = &screen->parts[index];
+
+    assert(generation + 1 >= part->bank.columns);
+    while (part->bank.columns <= generation)
+        begin_column(part);
+    bank_add(&part->bank, generation, hash);
+}
+
+static double current_log_pass(const struct screen_part *part)
+{
+    if (!part->bank.columns)
+        return 0;
+    return log1p(-fmin(column_rate(&part->bank, part->bank.columns - 1), 1 - 1e-12));
+}
+
+static void predict(struct screen *screen)
+{
+    const struct screen_part *active = &screen->parts[screen->parts_n - 1];
+    uint64_t load = active->bank.columns ? active->bank.column[active->bank.columns - 1].keys : 0;
+
+    screen->predicted = -expm1(screen->log_pass_rest + current_log_pass(active));
+    screen->predicted_until = load + 1 + active->generation_keys / PREDICTION_STEPS;
+}
+
+void screen_loaded(struct screen *screen)
+{
+    screen->log_pass_rest = 0;
+    for (size_t i = 0; i < screen->parts_n; i++) {
+        screen->log_pass_rest += screen->parts[i].log_pass;
+        if (i + 1 < screen->parts_n)
+            screen->log_pass_rest += current_log_pass(&screen->parts[i]);
+    }
+    predict(screen);
+}
+
+struct bloom_hash screen_hash(const struct screen *screen, const char *key, size_t len)
+{
+    return bloom_hash(screen->secret, key, len);
+}
+
+void screen_prefetch(const struct screen *screen, struct bloom_hash hash)
+{
+    for (size_t i = screen->parts_n; i-- > 0;)
+        bank_prefetch(&screen->parts[i].bank, hash);
+}
+
+static void add_candidate(struct screen *screen, size_t part, int64_t generation)
+{
+    if (screen->candidates_n == screen->candidates_cap) {
+        screen->candidates_cap = screen->candidates_cap ? screen->candidates_cap * 2 : 64;
+        screen->candidates =
+            mem_realloc(screen->candidates, screen->candidates_cap, sizeof *screen->candidates);
+    }
+    screen->candidates[screen->candidates_n++] =
+        (struct screen_candidate){.part = part, .generation = generation};
+}
+
+static void add_mask(struct screen *screen, size_t index)
+{
+    const struct bank *bank = &screen->parts[index].bank;
+
+    for (uint32_t w = (bank->columns + 63) / 64; w-- > 0;) {
+        for (uint64_t rest = bank->mask[w]; rest;) {
+            uint32_t bit = 63 - (uint32_t)__builtin_clzll(rest);
+
+            rest &= ~((uint64_t)1 << bit);
+            if (w * 64 + bit < bank->columns)
+                add_candidate(screen, index, w * 64 + bit);
+        }
+    }
+}
+
+enum screen_answer screen_ask(struct screen *screen, struct bloom_hash hash)
+{
+    screen->candidates_n = 0;
+    for (size_t i = screen->parts_n; i-- > 0;)
+        if (bank_ask(&screen->parts[i].bank, hash))
+            add_mask(screen, i);
+    return screen->candidates_n ? SCREEN_MAYBE : SCREEN_ABSENT;
+}
+
+void screen_suspect_all(struct screen *screen)
+{
+    screen->candidates_n = 0;
+    for (size_t i = screen->parts_n; i-- > 0;)
+        for (uint32_t g = screen->parts[i].bank.columns; g-- > 0;)
+            add_candidate(screen, i, g);
+}
+
+static void count_recent(struct screen *screen, bool was_false_positive)
+{
+    uint8_t *slot = &screen->recent[screen->recent_asked % SCREEN_RECENT_MAX];
+
+    if (screen->recent_asked >= SCREEN_RECENT_MAX)
+        screen->recent_false -= *slot;
+    *slot = was_false_positive;
+    screen->recent_false += was_false_positive;
+    screen->recent_asked++;
+}
+
+void screen_count(struct screen *screen, enum screen_answer answer, bool stored)
+{
+    if (answer == SCREEN_MAYBE && stored) {
+        screen->true_positive++;
+        return;
+    }
+    if (answer == SCREEN_MAYBE)
+        screen->false_positive++;
+    else
+        screen->absent++;
+    if (!stored) {
+        screen->expected_sum += screen->predicted;
+        count_recent(screen, answer == SCREEN_MAYBE);
+    }
+}
+
+uint32_t screen_current_generation(struct screen *screen)
+{
+    struct screen_part *part = &screen->parts[screen->parts_n - 1];
+    uint32_t n = part->bank.columns;
+
+    if (!n || part->bank.column[n - 1].keys >= part->generation_keys) {
+        begin_column(part);
+        screen_loaded(screen);
+    }
+    return part->bank.columns - 1;
+}
+
+void screen_insert(struct screen *screen, struct bloom_hash hash)
+{
+    struct screen_part *part = &screen->parts[screen->parts_n - 1];
+    uint32_t column = part->bank.columns - 1;
+
+    bank_add(&part->bank, column, hash);
+    if (part->bank.column[column].keys >= screen->predicted_until)
+        predict(screen);
+}
+
+bool screen_holds(const struct screen *screen, size_t part, uint32_t generation, struct bloom_hash hash)
+{
+    const struct bank *bank = &screen->parts[part].bank;
+
+    return generation < bank->columns && bank_ask_column(bank, generation, hash);
+}
+
+struct filter_figures screen_column_figures(const struct screen *screen, size_t part,
+                                            uint32_t generation)
+{
+    const struct bank *bank = &screen->parts[part].bank;
+
+    return (struct filter_figures){
+        .bits = bank->shape.bits,
+        .bits_set = bank->column[generation].bits_set,
+        .keys = bank->column[generation].keys,
+        .hashes = bank->shape.hashes,
+        .predicted_fpr = column_rate(bank, generation),
+    };
+}
+
+struct filter_figures screen_part_figures(const struct screen *screen, size_t index)
+{
+    const struct screen_part *part = &screen->parts[index];
+    struct filter_figures ret = {
+        .bits = part->bank.shape.bits * part->bank.columns,
+        .bits_set = part->bits_set,
+        .keys = part->keys,
+        .hashes = part->bank.shape.hashes,
+        .predicted_fpr = -expm1(part->log_pass + current_log_pass(part)),
+    };
+
+    if (part->bank.columns) {
+        ret.bits_set += part->bank.column[part->bank.columns - 1].bits_set;
+        ret.keys += part->bank.column[part->bank.columns - 1].keys;
+    }
+    return ret;
+}
+
+static double part_fullest(const struct screen_part *part)
+{
+    if (!part->bank.columns)
+        return 0;
+    double last = (double)part->bank.column[part->bank.columns - 1].bits_set;
+
+    return fmax(part->fullest, last / (double)part->bank.shape.bits);
+}
+
+void screen_fill_figures(const struct screen *screen, struct figures *ret)
+{
+    const struct screen_part *active = &screen->parts[screen->parts_n - 1];
+
+    ret->bits = ret->bits_set = ret->keys = ret->memory_bytes = 0;
+    ret->fullest = 0;
+    for (size_t i = 0; i < screen->parts_n; i++) {
+        struct filter_figures part = screen_part_figures(screen, i);
+
+        ret->bits += part.bits;
+        ret->bits_set += part.bits_set;
+        ret->keys += part.keys;
+        ret->memory_bytes += bank_memory(&screen->parts[i].bank);
+        ret->fullest = fmax(ret->fullest, part_fullest(&screen->parts[i]));
+    }
+    ret->capacity = screen->config.capacity;
+    ret->target_fpr = screen->config.false_positive_rate;
+    ret->hashes = active->bank.shape.hashes;
+    ret->optimal_hashes = bloom_optimal_hashes(active->bank.shape.bits, active->generation_keys);
+    ret->predicted_fpr = -expm1(screen->log_pass_rest + current_log_pass(active));
+    ret->expected_sum = screen->expected_sum;
+    ret->absent = screen->absent;
+    ret->maybe = screen->true_positive + screen->false_positive;
+    ret->true_positive = screen->true_positive;
+    ret->false_positive = screen->false_positive;
+    ret->recent_absent_asked =
+        screen->recent_asked < SCREEN_RECENT_MAX ? screen->recent_asked : SCREEN_RECENT_MAX;
+    ret->recent_false_positive = screen->recent_false;
+}

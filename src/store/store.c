@@ -1,0 +1,530 @@
+/* The life of the segments: open, roll, maintain, close. A start goes through these steps:
+ *
+ *   1. filter.key: read, or made when missing or damaged
+ *   2. list the segments in order; none: create the first
+ *   3. each file: ours, readable, first_seq = its predecessor's last + 1 (finds lost files and WALs)
+ *   4. the last one is opened for writing: its WAL is played back and made durable
+ *   5. the filters are built from the rows
+ */
+#include "store/store.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "store/store_state.h"
+
+enum { PROGRESS_ROWS = 4096 }; /* a sign of life every so many rows of a rebuild */
+
+void store_event(const struct store *store, enum store_event_level level, const char *format, ...)
+{
+    char text[ERR_TEXT_MAX];
+    va_list args;
+
+    if (!store->config.on_event)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    store->config.on_event(store->config.arg, level, text);
+}
+
+static void progress(const struct store *store)
+{
+    if (store->config.on_progress)
+        store->config.on_progress(store->config.arg);
+}
+
+void store_note_generation(struct store_segment *segment, uint32_t generation)
+{
+    while (segment->generations_n <= generation) {
+        segment->generation_first_seq =
+            mem_realloc(segment->generation_first_seq, segment->generations_n + 1,
+                        sizeof *segment->generation_first_seq);
+        segment->generation_first_seq[segment->generations_n++] = store_next_seq(segment);
+    }
+}
+
+/* ---- the files of closed segments are held open in bounded number ---- */
+
+static void close_least_used(struct store *store)
+{
+    struct store_segment *least = NULL;
+    size_t open = 0;
+
+    for (size_t i = 0; i + 1 < store->segments_n; i++) {
+        struct store_segment *segment = &store->segments[i];
+
+        if (segment->state != SEGMENT_CLOSED || !segment->db)
+            continue;
+        open++;
+        if (!least || segment->last_use < least->last_use)
+            least = segment;
+    }
+    if (open >= STORE_OPEN_SEGMENTS_MAX) {
+        segment_close(least->db);
+        least->db = NULL;
+    }
+}
+
+struct segment *store_segment_db(struct store *store, size_t i, struct err *err)
+{
+    struct store_segment *segment = &store->segments[i];
+    struct segment_meta meta;
+
+    segment->last_use = ++store->use_tick;
+    if (!segment->db) {
+        close_least_used(store);
+        if (segment_open(&segment->db, store->data_dir, segment->name, false, &meta, err) < 0)
+            return NULL;
+        if (memcmp(meta.id, segment->meta.id, sizeof meta.id) != 0) {
+            segment_close(segment->db);
+            segment->db = NULL;
+            err_set(err, ERR_CORRUPT, "%s.db: replaced by another file while running", segment->name);
+        }
+    }
+    return segment->db;
+}
+
+/* ---- filters from rows ---- */
+
+struct load {
+    struct store *store;
+    size_t part;
+    int64_t next_seq;    /* that the next row must have */
+    uint32_t generation; /* of the last row */
+};
+
+static int load_row(void *arg, const struct segment_row *row, struct err *err)
+{
+    struct load *load = arg;
+    struct store_segment *segment = &load->store->segments[load->part];
+
+    if (row->seq != load->next_seq || row->generation < load->generation)
+        return err_set(err, ERR_CORRUPT, "%s.db: row %lld of generation %u where row %lld should stand",
+                       segment->name, (long long)row->seq, row->generation, (long long)load->next_seq);
+    segment->rows = (uint64_t)(row->seq - segment->meta.first_seq);
+    store_note_generation(segment, row->generation);
+    screen_load(&load->store->screen, load->part, row->generation,
+                screen_hash(&load->store->screen, row->key, row->key_len));
+    load->generation = row->generation;
+    load->next_seq++;
+    if (row->seq % PROGRESS_ROWS == 0)
+        progress(load->store);
+    return 0;
+}
+
+/* Empties the part and puts every stored key in again; the count must come out as before. */
+static int load_part(struct store *store, size_t part, struct err *err)
+{
+    struct store_segment *segment = &store->segments[part];
+    struct segment *db = store_segment_db(store, part, err);
+    struct load load = {.store = store, .part = part, .next_seq = segment->meta.first_seq};
+    uint64_t rows = segment->rows;
+
+    if (!db)
+        return err->code;
+    segment->generations_n = 0;
+    int ret = segment_scan(db, segment->meta.first_seq, load_row, &load, err);
+
+    segment->rows = rows;
+    screen_loaded(&store->screen);
+    store->figures_whole = true;
+    if (ret == 0 && load.next_seq != store_next_seq(segment))
+        ret = err_set(err, ERR_CORRUPT, "%s.db: %llu rows where %llu should stand", segment->name,
+                      (unsigned long long)(load.next_seq - segment->meta.first_seq),
+                      (unsigned long long)rows);
+    return ret;
+}
+
+static int rebuild_part(struct store *store, size_t part, struct err *err)
+{
+    struct store_segment *segment = &store->segments[part];
+
+    screen_empty_part(&store->screen, part, segment->generations_n);
+    if (load_part(store, part, err) < 0)
+        return err->code;
+    segment->rebuild = false;
+    store_event(store, STORE_WARNING, "%s: filter rebuilt from %llu rows", segment->name,
+                (unsigned long long)segment->rows);
+    return 0;
+}
+
+void store_false_negative(struct store *store, size_t part, const char *found_by)
+{
+    store->false_negatives++;
+    store->segments[part].rebuild = true;
+    store->distrust = true;
+    store_event(store, STORE_CRITICAL,
+                "%s: a stored key was answered absent, found by %s; every key is checked exactly until"
+                " the filter is rebuilt",
+                store->segments[part].name, found_by);
+}
+
+/* ---- segments ---- */
+
+static struct store_segment *append_segment(struct store *store, const char *name, uint64_t number)
+{
+    store->segments = mem_realloc(store->segments, store->segments_n + 1, sizeof *store->segments);
+    struct store_segment *segment = &store->segments[store->segments_n++];
+
+    *segment = (struct store_segment){.number = number};
+    snprintf(segment->name, sizeof segment->name, "%s", name);
+    store->figures_whole = true;
+    return segment;
+}
+
+static int create_segment(struct store *store, uint64_t number, int64_t day, int64_t first_seq,
+                          char ret_name[SEGMENT_NAME_MAX], struct err *err)
+{
+    struct segment_meta meta = {
+        .first_seq = first_seq,
+        .created_us = clock_wall_us(),
+        .day = day,
+        .generation_keys = store->config.generation_keys,
+    };
+
+    randombytes_buf(meta.id, sizeof meta.id);
+    catalog_name(ret_name, day, number);
+    return segment_create(store->data_dir, ret_name, &meta, err);
+}
+
+/* Opens the file of the last appended segment for writing and gives it its part of the screen. */
+static int open_active(struct store *store, struct err *err)
+{
+    struct store_segment *segment = store_active(store);
+
+    if (segment_open(&segment->db, store->data_dir, segment->name, true, &segment->meta, err) < 0)
+        return err->code;
+    segment->state = SEGMENT_ACTIVE;
+    return 0;
+}
+
+/* Takes a closed file out of WAL mode, when no reader is in the way, and lets go of it. */
+static int try_close(struct store *store, struct store_segment *segment, struct err *err)
+{
+    bool done;
+
+    segment->state = SEGMENT_DRAINING;
+    if (segment_close_writes(segment->db, &done, err) < 0)
+        return err->code;
+    if (done) {
+        segment_close(segment->db);
+        segment->db = NULL;
+        segment->state = SEGMENT_CLOSED;
+        segment->closed_bytes = catalog_bytes(store->data_dir, segment->name, ".db");
+    }
+    return 0;
+}
+
+/* A file that cannot be closed now for want of space is draining: it is tried again. */
+static int tolerate(int result)
+{
+    return result == ERR_FULL || result == ERR_BUSY ? 0 : result;
+}
+
+bool store_must_roll(const struct store *store, const struct batch *batch)
+{
+    const struct store_segment *active = &store->segments[store->segments_n - 1];
+
+    if (!active->rows)
+        return false;
+    return store->roll_wanted || active->rows + batch->ask_n > store->config.segment_rows ||
+           clock_day_of_us(batch->received_us) > active->meta.day;
+}
+
+int store_roll(struct store *store, int64_t received_us, struct err *err)
+{
+    struct store_segment *old = store_active(store);
+    int64_t day = clock_day_of_us(received_us);
+    char name[SEGMENT_NAME_MAX];
+
+    if (day < old->meta.day)
+        day = old->meta.day; /* segments never go backwards in time */
+    if (create_segment(store, old->number + 1, day, store_next_seq(old), name, err) < 0)
+        return err_prefix(err, "rolling to a new segment");
+    append_segment(store, name, old->number + 1);
+    screen_add_part(&store->screen, store->config.generation_keys, 0);
+    if (open_active(store, err) < 0) {
+        err->code = err->code == ERR_CORRUPT ? ERR_CORRUPT : ERR_IO; /* half rolled: start again */
+        return err_prefix(err, "rolling to a new segment");
+    }
+    store->roll_wanted = false;
+    store_event(store, STORE_INFO, "%s begins", name);
+    return tolerate(try_close(store, &store->segments[store->segments_n - 2], err));
+}
+
+/* ---- open ---- */
+
+static int check_chain(const struct store *store, size_t i, struct err *err)
+{
+    const struct store_segment *segment = &store->segments[i];
+
+    if (i == 0 || segment->meta.first_seq == store_next_seq(&store->segments[i - 1]))
+        return 0;
+    return err_set(
+        err, ERR_CORRUPT,
+        "%s.db begins with seq %lld, but %s.db before it ends with %lld: a file or a WAL is lost",
+        segment->name, (long long)segment->meta.first_seq, store->segments[i - 1].name,
+        (long long)store_next_seq(&store->segments[i - 1]) - 1);
+}
+
+/* A closed segment that was still in WAL mode when the daemon ended is closed again. */
+static int open_closed(struct store *store, size_t i, struct err *err)
+{
+    struct store_segment *segment = &store->segments[i];
+
+    segment->state = SEGMENT_CLOSED;
+    if (segment_open(&segment->db, store->data_dir, segment->name, false, &segment->meta, err) < 0)
+        return err->code;
+    if (segment_in_wal_mode(segment->db)) {
+        segment_close(segment->db);
+        segment->db = NULL;
+        if (segment_open(&segment->db, store->data_dir, segment->name, true, &segment->meta, err) < 0 ||
+            try_close(store, segment, err) < 0 || !store_segment_db(store, i, err))
+            return err->code;
+    }
+    segment->closed_bytes = catalog_bytes(store->data_dir, segment->name, ".db");
+    return 0;
+}
+
+static int read_totals(struct store *store, size_t i, uint32_t *ret_generations, struct err *err)
+{
+    struct store_segment *segment = &store->segments[i];
+    struct segment_totals totals;
+
+    if (segment_totals(segment->db, &totals, err) < 0)
+        return err->code;
+    if (totals.last_seq < segment->meta.first_seq - 1)
+        return err_set(err, ERR_CORRUPT, "%s.db: rows before its first_seq", segment->name);
+    segment->rows = (uint64_t)(totals.last_seq - segment->meta.first_seq + 1);
+    segment->first_received_us = totals.first_received_us;
+    segment->conflicts = totals.conflicts;
+    segment->rejects = totals.rejects;
+    segment->reject_bytes = totals.reject_bytes;
+    *ret_generations = segment->rows ? totals.last_generation + 1 : 0;
+    return 0;
+}
+
+static int open_segment(struct store *store, const struct catalog_entry *entry, bool last,
+                        struct err *err)
+{
+    struct store_segment *segment = append_segment(store, entry->name, entry->number);
+    size_t i = store->segments_n - 1;
+    uint32_t generations = 0;
+
+    if ((last ? open_active(store, err) : open_closed(store, i, err)) < 0 ||
+        check_chain(store, i, err) < 0 || read_totals(store, i, &generations, err) < 0)
+        return err->code;
+    screen_add_part(&store->screen, segment->meta.generation_keys, generations);
+    if (load_part(store, i, err) < 0)
+        return err->code;
+    if (!last && segment->state == SEGMENT_CLOSED) {
+        segment_close(segment->db); /* opened again when a key is looked up in it */
+        segment->db = NULL;
+    }
+    return 0;
+}
+
+static int open_segments(struct store *store, struct err *err)
+{
+    struct catalog_entry *entries;
+    size_t n;
+
+    if (catalog_list(store->data_dir, &entries, &n, err) < 0)
+        return err->code;
+    if (n == 0) {
+        entries = mem_zalloc(1, sizeof *entries);
+        entries->number = n = 1;
+        if (create_segment(store, 1, clock_day_of_us(clock_wall_us()), 1, entries->name, err) < 0)
+            goto out;
+    }
+    err->code = 0;
+    for (size_t i = 0; i < n; i++)
+        if (open_segment(store, &entries[i], i + 1 == n, err) < 0)
+            goto out;
+out:
+    free(entries);
+    return err->code;
+}
+
+int store_open(struct store **ret, const struct store_config *config, struct err *err)
+{
+    struct store *store = mem_zalloc(1, sizeof *store);
+    unsigned char secret[CATALOG_SECRET_BYTES];
+    bool new_secret;
+
+    store->config = *config;
+    store->data_dir = mem_strdup(config->data_dir);
+    if (sodium_init() < 0)
+        err_set(err, ERR_SYSTEM, "libsodium cannot start: no randomness");
+    else if (catalog_secret(store->data_dir, secret, &new_secret, err) == 0) {
+        screen_init(&store->screen,
+                    &(struct screen_config){
+                        .false_positive_rate = config->false_positive_rate,
+                        .capacity = config->capacity,
+                        .segment_rows = config->segment_rows,
+                    },
+                    secret);
+        if (open_segments(store, err) == 0) {
+            *ret = store;
+            return 0;
+        }
+    }
+    store_close(store);
+    return err->code;
+}
+
+bool store_is_full(struct store *store)
+{
+    uint64_t free_bytes;
+    struct err err;
+
+    return catalog_free_bytes(store->data_dir, &free_bytes, &err) == 0 &&
+           free_bytes < store->config.disk_reserve_bytes;
+}
+
+/* ---- between transactions ---- */
+
+static int rebuild_marked(struct store *store, struct err *err)
+{
+    for (size_t i = 0; i < store->segments_n; i++)
+        if (store->segments[i].rebuild && rebuild_part(store, i, err) < 0)
+            return err_prefix(err, "rebuilding a filter");
+    store->distrust = false;
+    return 0;
+}
+
+int store_maintain(struct store *store, struct err *err)
+{
+    struct store_segment *active = store_active(store);
+    uint64_t rest;
+
+    if (store->distrust && rebuild_marked(store, err) < 0)
+        return err->code;
+    for (size_t i = 0; i + 1 < store->segments_n; i++)
+        if (store->segments[i].state == SEGMENT_DRAINING &&
+            try_close(store, &store->segments[i], err) < 0)
+            return err->code;
+    if (segment_wal_bytes(active->db) < STORE_CHECKPOINT_BYTES)
+        return 0;
+    if (segment_checkpoint(active->db, &rest, err) < 0)
+        return err->code;
+    if (rest > STORE_WAL_LIMIT_BYTES && !store->roll_wanted) {
+        store_event(store, STORE_WARNING,
+                    "%s: a reader keeps %llu MiB of WAL from being moved; rolling", active->name,
+                    (unsigned long long)rest >> 20);
+        store->roll_wanted = true;
+    }
+    return 0;
+}
+
+void store_close(struct store *store)
+{
+    struct err ignored; /* a failed checkpoint is made good by the next start */
+    uint64_t rest;
+
+    if (!store)
+        return;
+    if (store->segments_n && store_active(store)->db)
+        segment_checkpoint(store_active(store)->db, &rest, &ignored);
+    for (size_t i = 0; i < store->segments_n; i++) {
+        segment_close(store->segments[i].db);
+        free(store->segments[i].generation_first_seq);
+    }
+    screen_done(&store->screen);
+    free(store->segments);
+    free(store->hashes);
+    free(store->data_dir);
+    free(store);
+}
+
+/* ---- figures ---- */
+
+static const char *const state_names[] = {
+    [SEGMENT_ACTIVE] = "active",
+    [SEGMENT_DRAINING] = "draining",
+    [SEGMENT_CLOSED] = "closed",
+};
+
+static void put_generation(const struct store *store, size_t part, uint32_t generation,
+                           struct generation_figures *ret)
+{
+    ret->generation = generation;
+    ret->filter = screen_column_figures(&store->screen, part, generation);
+    memcpy(ret->segment, store->segments[part].name, sizeof ret->segment);
+}
+
+static void put_segment(const struct store *store, size_t i, struct segment_figures *ret)
+{
+    const struct store_segment *segment = &store->segments[i];
+
+    memcpy(ret->segment, segment->name, sizeof ret->segment);
+    ret->state = state_names[segment->state];
+    ret->rows = segment->rows;
+    ret->first_seq = segment->meta.first_seq;
+    ret->bytes = segment->state == SEGMENT_CLOSED
+                     ? segment->closed_bytes
+                     : catalog_bytes(store->data_dir, segment->name, ".db") +
+                           catalog_bytes(store->data_dir, segment->name, ".db-wal");
+    ret->filter = screen_part_figures(&store->screen, i);
+}
+
+/* Closed generations do not change: unless something was rebuilt or rolled, only the list's end is
+ * written. */
+static void fill_generations(struct store *store, struct figures *ret)
+{
+    size_t have = store->figures_whole ? 0 : ret->generations_n, total = 0, at = 0;
+
+    for (size_t i = 0; i < store->segments_n; i++)
+        total += store->screen.parts[i].bank.columns;
+    ret->generations = mem_realloc(ret->generations, total, sizeof *ret->generations);
+    ret->generations_n = total;
+    for (size_t i = 0; i < store->segments_n; i++)
+        for (uint32_t g = 0; g < store->screen.parts[i].bank.columns; g++, at++)
+            if (at + 1 >= have)
+                put_generation(store, i, g, &ret->generations[at]);
+}
+
+static void fill_segments(struct store *store, struct figures *ret)
+{
+    size_t have = store->figures_whole ? 0 : ret->segments_n;
+
+    ret->segments = mem_realloc(ret->segments, store->segments_n, sizeof *ret->segments);
+    ret->segments_n = store->segments_n;
+    for (size_t i = 0; i < store->segments_n; i++)
+        if (i >= have || store->segments[i].state != SEGMENT_CLOSED)
+            put_segment(store, i, &ret->segments[i]);
+}
+
+void store_fill_figures(struct store *store, struct figures *ret)
+{
+    fill_generations(store, ret);
+    fill_segments(store, ret);
+    store->figures_whole = false;
+    screen_fill_figures(&store->screen, ret);
+    ret->false_negative = store->false_negatives;
+    ret->members_asked = store->members_asked;
+    ret->members_maybe = store->members_maybe;
+    ret->strangers_asked = store->strangers_asked;
+    ret->strangers_maybe = store->strangers_maybe;
+    ret->rows = ret->bytes = ret->conflicts = ret->rejects = 0;
+    ret->window_start_us = 0;
+    for (size_t i = store->segments_n; i-- > 0;) {
+        const struct store_segment *segment = &store->segments[i];
+
+        ret->rows += segment->rows;
+        ret->bytes += ret->segments[i].bytes;
+        ret->conflicts += segment->conflicts;
+        ret->rejects += segment->rejects;
+        if (segment->first_received_us)
+            ret->window_start_us = segment->first_received_us;
+    }
+    ret->wal_bytes = segment_wal_bytes(store_active(store)->db);
+    ret->sqlite_version = segment_sqlite_version();
+}
