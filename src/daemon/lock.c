@@ -1,0 +1,63 @@
+#include "daemon/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+static int refused(struct err *err, const char *data_dir, int error)
+{
+    return err_set(err, ERR_SYSTEM, "data directory %s: %s", data_dir, strerror(error));
+}
+
+static int open_lock_file(const char *data_dir)
+{
+    struct text path = {0};
+
+    text_add_format(&path, "%s/tradesieve.lock", data_dir);
+    int fd = open(text_terminate(&path), O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+    int error = errno;
+
+    text_done(&path);
+    errno = error;
+    return fd;
+}
+
+static int say_who(int fd, const char *data_dir, struct err *err)
+{
+    char pid[16] = "";
+
+    if (read(fd, pid, sizeof pid - 1) <= 0)
+        strcpy(pid, "?"); /* it has locked, and has not yet written */
+    pid[strcspn(pid, "\n")] = '\0';
+    return err_set(err, ERR_LOCKED, "data directory %s: another tradesieved (pid %s) has it", data_dir,
+                   pid);
+}
+
+int lock_take(const char *data_dir, int *ret_fd, struct err *err)
+{
+    if (mkdir(data_dir, 0750) < 0 && errno != EEXIST)
+        return refused(err, data_dir, errno);
+    int fd = open_lock_file(data_dir);
+
+    if (fd < 0)
+        return refused(err, data_dir, errno);
+    int rc = 0;
+
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        rc = errno == EWOULDBLOCK ? say_who(fd, data_dir, err) : refused(err, data_dir, errno);
+    else if (ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0)
+        rc = refused(err, data_dir, errno);
+    if (rc < 0) {
+        close(fd);
+        return rc;
+    }
+    *ret_fd = fd;
+    return 0;
+}
