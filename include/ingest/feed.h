@@ -1,7 +1,7 @@
 /* feed: a profile, compiled: which elements of a message are trades, which messages are not, which
  * parts make the key and the content (interface.md, "Feed profiles" and "Identity rules").
  *
- * Loaded once (cJSON reads the file), then immutable: any number of listeners share one. Judging a
+ * Loaded once (profile.h), then immutable: any number of listeners share one. Judging a
  * line appends to a batch and allocates only when the batch grows. Loop thread. */
 #ifndef INGEST_FEED_H
 #define INGEST_FEED_H

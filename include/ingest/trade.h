@@ -7,6 +7,7 @@
 #ifndef INGEST_TRADE_H
 #define INGEST_TRADE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,8 +22,19 @@
  * On failure out is as it was. */
 enum reason trade_add_part(struct text *out, bool first, const struct scan_value *value);
 
-/* The same for bytes that are already decoded (constants, prefixes, days). */
+/* The same for bytes that are already decoded (constants, sources, days). They must not stand in out. */
 enum reason trade_add_part_bytes(struct text *out, bool first, const char *bytes, size_t len);
+
+/* The two halves of trade_add_part, for parts that are a piece of a text: appends the bare text of a
+ * string or an integer (ID_MISSING, ID_TYPE, ID_NOT_INTEGER; on failure out is as it was) ... */
+enum reason trade_add_part_text(struct text *out, const struct scan_value *value);
+
+/* ... and checks what stands in out from `at` (ID_CONTROL_CHAR, BAD_UTF8), then escapes it there. */
+enum reason trade_end_part(struct text *out, size_t at);
+
+/* ID_CONTROL_CHAR, BAD_UTF8 or NONE for decoded text. ret_escapes (may be NULL): how many `%` and `/`
+ * it holds. */
+enum reason trade_check_text(const char *text, size_t len, size_t *ret_escapes);
 
 /* Appends the canonical form of one piece of content: absent (nothing or null), text (strings decoded,
  * numbers and literals as they stand, objects and arrays raw), or a decimal by value. */
