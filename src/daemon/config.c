@@ -586,17 +586,12 @@ static int add_feed_file(struct config *config, const char *file_name, struct er
     return result;
 }
 
-/* In the order of their names, so that of two bad profiles it is always the same that is named. */
-static int add_feeds_dir(struct config *config, bool must_exist, struct err *err)
+/* Frees the entries, which stand in the order of their names: of two bad profiles it is always the same
+ * that is refused. */
+static int add_feed_files(struct config *config, struct dirent **entries, int n, struct err *err)
 {
-    struct dirent **entries;
-    int n = scandir(config->feeds_dir, &entries, is_profile, alphasort);
     int result = 0;
 
-    if (n < 0)
-        return errno == ENOENT && !must_exist
-                   ? 0
-                   : err_set(err, ERR_CONFIG, "feeds_dir: %s: %s", config->feeds_dir, strerror(errno));
     for (int i = 0; i < n; i++) {
         if (result == 0)
             result = add_feed_file(config, entries[i]->d_name, err);
@@ -619,10 +614,17 @@ static char *beside_file(const char *file, const char *path)
     return text.at;
 }
 
+static int in_file(const struct draft *draft, struct err *err)
+{
+    return draft->file ? err_prefix(err, "%s", draft->file) : (int)err->code;
+}
+
 static int load_feeds(struct draft *draft, struct err *err)
 {
     struct config *config = &draft->config;
     char *named = config->feeds_dir;
+    bool must_exist = named != NULL;
+    struct dirent **entries;
 
     add_feed(config, feed_builtin("canonical"));
     add_feed(config, feed_builtin("replay"));
@@ -630,7 +632,14 @@ static int load_feeds(struct draft *draft, struct err *err)
         return 0;
     config->feeds_dir = beside_file(draft->file, named ? named : DEFAULT_FEEDS_DIR);
     free(named);
-    return add_feeds_dir(config, named != NULL, err);
+    int n = scandir(config->feeds_dir, &entries, is_profile, alphasort);
+
+    if (n >= 0)
+        return add_feed_files(config, entries, n, err);
+    if (errno == ENOENT && !must_exist)
+        return 0;
+    err_set(err, ERR_CONFIG, "feeds_dir: %s: %s", config->feeds_dir, strerror(errno));
+    return in_file(draft, err);
 }
 
 /* Listeners and addresses. `where` is what messages call the listener: "listeners[0]". */
@@ -766,6 +775,19 @@ static int check_http(const char *where, const struct draft *draft, struct err *
 
 /* The whole. */
 
+/* Only a configuration can say that others may reach a listener. */
+static int check_listen(const char *bind, struct err *err)
+{
+    struct address address;
+
+    if (address_parse(&address, bind, err) < 0)
+        return err_prefix(err, "--listen");
+    if (!address_is_local(&address))
+        return err_set(err, ERR_CONFIG,
+                       "--listen: %s is not on loopback: configure it, with allow_remote", bind);
+    return 0;
+}
+
 /* The command line replaces what the file, whole and in order by now, says. */
 static int apply_arguments(struct draft *draft, const struct arguments *arguments, struct err *err)
 {
@@ -775,8 +797,8 @@ static int apply_arguments(struct draft *draft, const struct arguments *argument
         done_server(&config->server);
         set_listeners(&draft->listeners, 1);
         set_text(&draft->listeners.at[0].bind, arguments->listen);
-        if (resolve_listeners(draft, err) < 0)
-            return err_prefix(err, "--listen stands for a canonical listener");
+        if (check_listen(arguments->listen, err) < 0 || resolve_listeners(draft, err) < 0)
+            return err->code;
     }
     if (arguments->http) {
         set_text(&config->http_bind, arguments->http);
@@ -821,11 +843,6 @@ static void link_parts(struct draft *draft)
     config->http = (struct http_config){
         .bind = config->http_bind, .hosts = config->http_hosts, .hosts_n = draft->hosts.n};
     draft->hosts = (struct texts){0};
-}
-
-static int in_file(const struct draft *draft, struct err *err)
-{
-    return draft->file ? err_prefix(err, "%s", draft->file) : (int)err->code;
 }
 
 static int build(struct draft *draft, const struct arguments *arguments, struct err *err)
