@@ -16,8 +16,6 @@ struct queue {
     pthread_mutex_t lock;
     struct batch *first; /* the oldest, or NULL */
     struct batch **last; /* where the next is linked */
-    size_t batches;      /* in the list */
-    size_t trades;       /* their trades together */
 };
 
 void queue_init(struct queue *queue);
