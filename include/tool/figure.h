@@ -1,0 +1,29 @@
+/* figure: numbers and foreign text as people read them in a terminal. Pure. */
+#ifndef TOOL_FIGURE_H
+#define TOOL_FIGURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/text.h"
+
+/* 1,234,567, right-aligned in `width` columns (0: as wide as it is). */
+void figure_add_count(struct text *out, uint64_t n, unsigned width);
+
+/* A rate from 0 to 1 as a percentage with three significant digits: 0.0123 %, 12.3 %, 0 %. */
+void figure_add_percent(struct text *out, double rate);
+
+/* 512 B, 1.5 KiB, 34.0 MiB, ... */
+void figure_add_bytes(struct text *out, double bytes);
+
+/* 12.5 s, 3 min 20 s, 4 h 10 min, 2 d 3 h. */
+void figure_add_duration(struct text *out, double seconds);
+
+/* [######......], `fraction` (0 to 1) of `cells` filled. */
+void figure_add_bar(struct text *out, double fraction, unsigned cells);
+
+/* Text from elsewhere, so that it cannot steer the terminal: control characters, C1 ones included, are
+ * written \xNN, and so are bytes that are no UTF-8. */
+void figure_add_foreign(struct text *out, const char *at, size_t len);
+
+#endif
