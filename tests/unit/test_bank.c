@@ -27,8 +27,8 @@ static bool masked(const struct bank *bank, uint32_t column)
 /* Planned columns and the words of a row that they need. */
 static const struct {
     uint32_t columns, words;
-} widths[] = {{1, 1},   {64, 1},  {65, 2},  {128, 2},   {129, 4},  {192, 4},  {256, 4},   {257, 8},
-              {320, 8}, {512, 8}, {513, 9}, {1000, 16}, {577, 10}, {641, 11}, {1728, 27}, {4096, 64}};
+} widths[] = {{1, 1},   {64, 1},  {65, 2},  {128, 2},   {129, 4},  {192, 4},  {256, 4},  {257, 8},
+              {320, 8}, {512, 8}, {513, 9}, {1000, 16}, {577, 10}, {641, 11}, {1728, 27}};
 
 START_TEST(rows_up_to_a_cache_line_are_a_power_of_two_wide)
 {
