@@ -97,14 +97,16 @@ static int run(struct daemon *d)
 
 /* ---- 1. the process ---- */
 
-/* systemd's soft limit of descriptors is 1,024. Some stay free whatever the connections do, or the store
- * could not open its next file. */
+/* A peer that is gone and a file size limit are errors of the write, not the end of the process.
+ * systemd's soft limit of descriptors is 1,024: it is raised, and some descriptors stay free whatever
+ * the connections do, or the store could not open its next file. */
 static void prepare_process(struct daemon *d)
 {
     struct rlimit limit;
     rlim_t wanted = (rlim_t)d->config.server.max_connections + DESCRIPTORS_RESERVED;
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
     limit.rlim_cur = limit.rlim_max;

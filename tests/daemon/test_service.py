@@ -1,6 +1,7 @@
 """The daemon as a service: start, refusals, clean stop, what systemd is told."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -217,6 +218,24 @@ class Stop(DaemonTest):
         daemon.start()
         again = daemon.ask(b"".join(trade(f"k{i}") for i in range(len(replies))))
         self.assertEqual({reply["verdict"] for reply in again}, {"duplicate"})
+
+
+class Failure(DaemonTest):
+    def test_a_store_that_fails_ends_it_with_74_and_no_answer(self):
+        daemon = self.started()
+        peer = daemon.peer()
+        peer.send(trade("1"))
+        self.assertEqual(peer.reply()["verdict"], "new")
+        files = [os.path.join(daemon.data_dir, name) for name in os.listdir(daemon.data_dir)]
+        largest = max(map(os.path.getsize, files))
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (largest, largest))
+        peer.send(b"".join(trade(f"2-{i}") for i in range(5000)))
+        try:
+            self.assertIsNone(peer.reply())
+        except ConnectionResetError:
+            pass
+        self.assertEqual(daemon.wait(), 74)
+        self.assertRegex(daemon.log().splitlines()[-1], "^tradesieved: .*trades-")
 
 
 class Notify(DaemonTest):
