@@ -34,7 +34,7 @@ static void put_digits(char *at, int n, int value)
 bool day_of_text(const char *text, size_t len, enum day_unit unit, int shift_h,
                  char ret[DAY_TEXT_BYTES])
 {
-    int64_t seconds;
+    int64_t seconds = 0;
     int year, month, day;
 
     if (unit == DAY_RFC3339 ? !seconds_of_rfc3339(text, len, &seconds)

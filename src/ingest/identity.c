@@ -83,7 +83,7 @@ static enum reason add_day(struct text *arena, const struct profile_part *part, 
 
     if (reason)
         return reason;
-    bool found = (value->kind == SCAN_STRING || part->unit != DAY_RFC3339) &&
+    bool found = arena->len > at && (value->kind == SCAN_STRING || part->unit != DAY_RFC3339) &&
                  day_of_text(arena->at + at, arena->len - at, part->unit, part->shift_h, day);
 
     arena->len = at;
