@@ -218,6 +218,7 @@ static int try_close(struct store *store, struct store_segment *segment, struct 
         segment->db = NULL;
         segment->state = SEGMENT_CLOSED;
         segment->closed_bytes = catalog_bytes(store->data_dir, segment->name, ".db");
+        store->figures_whole = true;
     }
     return 0;
 }
@@ -232,10 +233,12 @@ bool store_must_roll(const struct store *store, const struct batch *batch)
 {
     const struct store_segment *active = &store->segments[store->segments_n - 1];
 
-    if (!active->rows)
+    if (!batch->ask_n)
         return false;
-    return store->roll_wanted || active->rows + batch->ask_n > store->config.segment_rows ||
-           clock_day_of_us(batch->received_us) > active->meta.day;
+    if (clock_day_of_us(batch->received_us) > active->meta.day)
+        return true; /* from an empty one too: its name says the day */
+    return active->rows &&
+           (store->roll_wanted || active->rows + batch->ask_n > store->config.segment_rows);
 }
 
 int store_roll(struct store *store, int64_t received_us, struct err *err)
