@@ -13,7 +13,11 @@
 #include "base/mem.h"
 #include "store/store_state.h"
 
-enum { PREFETCH_AHEAD = 8 }; /* trades whose rows are on their way to the cache while one is judged */
+enum {
+    PREFETCH_AHEAD = 8, /* trades whose rows are on their way to the cache while one is judged */
+    GHOST_GENERATIONS_MAX =
+        16, /* last ones that rolled-back keys alone filled: more are rebuilt away */
+};
 
 int store_begin(struct store *store, struct err *err)
 {
@@ -52,9 +56,12 @@ void store_rollback(struct store *store)
     active->rejects = store->saved.rejects;
     active->reject_bytes = store->saved.reject_bytes;
     active->first_received_us = store->saved.first_received_us;
-    for (uint32_t g = active->generations_n; g-- > 0;)
-        if (active->generation_first_seq[g] > store_next_seq(active))
-            active->generation_first_seq[g] = store_next_seq(active);
+    uint32_t g = active->generations_n;
+
+    while (g > 0 && active->generation_first_seq[g - 1] >= store_next_seq(active))
+        active->generation_first_seq[--g] = store_next_seq(active);
+    if (active->generations_n - g > GHOST_GENERATIONS_MAX)
+        active->rebuild = store->distrust = true;
 }
 
 static struct segment_row row_of(const struct batch *batch, const struct batch_trade *trade)
