@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -82,6 +83,26 @@ char *store_fixture_copy(const char *dir)
     }
     closedir(d);
     return ret;
+}
+
+/* ---- the disk ---- */
+
+static bool unsynced;
+
+void store_fixture_never_sync(void)
+{
+    unsynced = true;
+}
+
+/* In place of the C library's, for SQLite too. */
+int fsync(int fd)
+{
+    return unsynced ? 0 : (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    return unsynced ? 0 : (int)syscall(SYS_fdatasync, fd);
 }
 
 /* ---- the store ---- */

@@ -27,6 +27,10 @@ char *store_fixture_directory(void);
 /* Copies the files of one directory into a fresh one, as a kill would leave them; free() the path. */
 char *store_fixture_copy(const char *dir);
 
+/* Makes every fsync of this process return at once, for tests of thousands of commits. What they prove
+ * has nothing to do with the disk. */
+void store_fixture_never_sync(void);
+
 #define STORE_FIXTURE_DAY_US (INT64_C(86400) * 1000000)
 
 struct store_fixture {
