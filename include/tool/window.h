@@ -92,6 +92,9 @@ uint64_t window_count(const struct window *w);
 /* Lines that were sent, at least in part, and not answered. */
 uint64_t window_in_flight(const struct window *w);
 
+/* The most verdicts retry that a held line has had. */
+unsigned window_tries(const struct window *w);
+
 /* Bytes of input that are answered for. */
 uint64_t window_bytes_done(const struct window *w);
 

@@ -36,7 +36,7 @@ static void add_count(struct text *out, double n)
 
 static void add_milliseconds(struct text *out, double n)
 {
-    text_add_format(out, "%.3g ms", n);
+    text_add_format(out, "%.*f ms", n < 10 ? 2 : n < 100, n);
 }
 
 static void add_as(struct text *out, const cJSON *object, const char *path, add_number *add)
@@ -241,7 +241,7 @@ static void add_latency(struct text *out, const cJSON *stats)
 
     text_add_str(out, "\nLatency\n");
     add_name(out, "acknowledge");
-    text_add_str(out, "half ");
+    text_add_str(out, "median ");
     add_as(out, latency, "ack_p50", add_milliseconds);
     text_add_str(out, ", 99 % ");
     add_as(out, latency, "ack_p99", add_milliseconds);
@@ -249,7 +249,7 @@ static void add_latency(struct text *out, const cJSON *stats)
     add_as(out, latency, "ack_max", add_milliseconds);
     text_add_char(out, '\n');
     add_name(out, "commit");
-    text_add_str(out, "half ");
+    text_add_str(out, "median ");
     add_as(out, latency, "commit_p50", add_milliseconds);
     text_add_str(out, ", 99 % ");
     add_as(out, latency, "commit_p99", add_milliseconds);

@@ -159,6 +159,21 @@ static int64_t delay_us(uint64_t failures)
     return (ms < DELAY_MAX_MS ? ms : DELAY_MAX_MS) * 1000;
 }
 
+/* The line that had the most retries so far says how long to wait. */
+static void hold_when_empty(struct stream *s)
+{
+    if (window_in_flight(&s->window) > 0)
+        return;
+    s->state = STREAM_HOLDING;
+    s->resume_us = clock_mono_us() + delay_us(window_tries(&s->window));
+}
+
+static void begin_emptying(struct stream *s)
+{
+    s->state = STREAM_EMPTYING;
+    hold_when_empty(s);
+}
+
 /* What the state asks for now; events only change what it looks at. */
 static int step(struct stream *s, struct err *err)
 {
@@ -174,14 +189,10 @@ static int step(struct stream *s, struct err *err)
         return on_lost(s, err);
     case STREAM_FLOWING:
         if (s->window.held > 0)
-            s->state = STREAM_EMPTYING;
+            begin_emptying(s);
         return 0;
     case STREAM_EMPTYING:
-        if (window_in_flight(&s->window) > 0)
-            return 0;
-        s->state = STREAM_HOLDING;
-        s->resume_us =
-            clock_mono_us() + delay_us(s->window.lines[s->window.first % s->window.lines_max].tries);
+        hold_when_empty(s);
         return 0;
     case STREAM_HOLDING:
         if (!due)

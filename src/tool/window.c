@@ -232,6 +232,16 @@ uint64_t window_in_flight(const struct window *w)
     return w->next - w->due + (w->part > 0);
 }
 
+unsigned window_tries(const struct window *w)
+{
+    unsigned tries = 0;
+
+    for (uint64_t i = w->first; i < w->first + w->held; i++)
+        if (line_at(w, i)->tries > tries)
+            tries = line_at(w, i)->tries;
+    return tries;
+}
+
 uint64_t window_bytes_done(const struct window *w)
 {
     return w->due < w->last ? line_at(w, w->due)->at : w->cut;

@@ -231,7 +231,7 @@ START_TEST(a_page_of_anything_has_dashes_and_no_control_characters)
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
         out.len = 0;
         add_page(bodies[i], NULL, 0);
-        ck_assert_ptr_nonnull(strstr(text(), "acknowledge     half -, 99 % -, longest -\n"));
+        ck_assert_ptr_nonnull(strstr(text(), "acknowledge     median -, 99 % -, longest -\n"));
         ck_assert_ptr_null(strchr(out.at, '\033'));
     }
 }

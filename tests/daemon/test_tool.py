@@ -1,0 +1,413 @@
+"""tradesieve, the tool: against the real daemon, and against peers that misbehave on purpose."""
+
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import threading
+import unittest
+
+import daemon
+from daemon import DEADLINE_S, DaemonTest, trade
+
+TOOL = os.path.join(daemon.BUILD, "tradesieve")
+OPENED = b'{"tradesieve":{"version":"0","ack":"each","feed":"canonical"}}\n'
+
+
+def run(*words, data=b"", **options):
+    return subprocess.run([TOOL, *words], input=data, capture_output=True, timeout=DEADLINE_S,
+                          check=False, **options)
+
+
+def lines(*names):
+    return b"".join(trade(name) for name in names)
+
+
+class Peer:
+    """One accepted connection of a FakeDaemon; numbers lines as the daemon does."""
+
+    def __init__(self, connection):
+        self.connection = connection
+        self.unread = b""
+        self.number = 0    # of the line that was read last
+        self.received = 0  # lines that came, read or not
+
+    def line(self):
+        """The next line, or None at the end."""
+        while b"\n" not in self.unread:
+            data = self.connection.recv(65536)
+            if not data:
+                return None
+            self.received += data.count(b"\n")
+            self.unread += data
+        line, _, self.unread = self.unread.partition(b"\n")
+        self.number += 1
+        return line
+
+    def read(self):
+        """The ID of the next trade, or None at the end."""
+        line = self.line()
+        return json.loads(line)["id"] if line else None
+
+    def write(self, text):
+        self.connection.sendall(text)
+
+    def answer(self, verdict, number=None, detail=""):
+        self.write(json.dumps({"line": number or self.number, "verdict": verdict,
+                               "detail": detail}).encode() + b"\n")
+
+    def close(self):
+        self.connection.close()
+
+
+class FakeDaemon:
+    """Answers the opening line, then gives each connection to the next of the handlers, the last of
+    which serves all later ones. What a handler returns is kept in results."""
+
+    def __init__(self, test, *handlers, opened=OPENED, small=False):
+        self.handlers, self.opened, self.results = list(handlers), opened, []
+        self.listener = socket.socket()
+        if small:
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen()
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve)
+        self.thread.start()
+        test.addCleanup(self.stop)
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            handler = self.handlers.pop(0) if len(self.handlers) > 1 else self.handlers[0]
+            peer = Peer(connection)
+            try:
+                peer.line()
+                peer.write(self.opened)
+                self.results.append(handler(peer))
+            except OSError:
+                pass
+            peer.close()
+
+    def stop(self):
+        """Returns the results once no connection is served any more."""
+        if self.thread.is_alive():
+            self.listener.shutdown(socket.SHUT_RDWR)
+            self.thread.join(DEADLINE_S)
+        self.listener.close()
+        return self.results
+
+
+def answer_all(peer):
+    """Every trade is new; returns their IDs."""
+    names = []
+    while (name := peer.read()) is not None:
+        names.append(name)
+        peer.answer("new")
+    return names
+
+
+class Send(DaemonTest):
+    def send(self, fake, data, *words, code=0):
+        done = run("send", "--to", fake.address, "--json", *words, data=data)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout), done.stderr.decode()
+
+    def test_verdicts_of_a_generated_feed_equal_its_truth(self):
+        real = self.started()
+        truth_file = os.path.join(real.directory, "truth.json")
+        for seed, ack in (("1", "each"), ("2", "batch")):
+            feed = run("gen", "--trades", "20000", "--duplicates", "0.2", "--conflicts", "0.1",
+                       "--seed", seed, "--truth", truth_file).stdout
+            done = run("send", "--to", real.address(), "--ack", ack, "--json", data=feed)
+            with open(truth_file, encoding="utf-8") as file:
+                truth = json.load(file)
+            summary = json.loads(done.stdout)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual({name: summary[name] for name in truth}, truth)
+            self.assertEqual(summary["answered"], 20000)
+            self.assertEqual(done.stderr, b"")
+
+    def test_files_are_sent_one_after_the_other_with_blank_and_open_last_lines(self):
+        real = self.started()
+        paths = [os.path.join(real.directory, name) for name in ("one", "two")]
+        with open(paths[0], "wb") as file:
+            file.write(b"\xef\xbb\xbf" + trade("1") + b"\r\n \t\n" + trade("2").rstrip())
+        with open(paths[1], "wb") as file:
+            file.write(b"\xef\xbb\xbf" + trade("3").rstrip() + b"\r\n" + trade("1"))
+        done = run("send", "--to", real.address(), "--json", *paths)
+        summary = json.loads(done.stdout)
+        self.assertEqual((done.returncode, summary["lines"], summary["new"], summary["duplicate"]),
+                         (0, 4, 3, 1))
+
+    def test_a_daemon_that_dies_and_comes_back_gets_the_rest(self):
+        directory = self.directory()
+        real = self.daemon({"listeners": [{"bind": f"unix:{directory}/feed"}]}).start()
+        feed = run("gen", "--trades", "4000", "--duplicates", "0").stdout.splitlines(keepends=True)
+        with subprocess.Popen([TOOL, "send", "--to", real.address(), "--json"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as sender:
+            sender.stdin.write(b"".join(feed[:2000]))
+            sender.stdin.flush()
+            real.wait_for_stats("some trades", lambda stats: stats["trades"]["new"] > 0)
+            real.kill()
+            real.start()
+            out, _ = sender.communicate(b"".join(feed[2000:]), DEADLINE_S)
+        summary = json.loads(out)
+        self.assertEqual(sender.returncode, 0)
+        self.assertEqual(summary["new"] + summary["duplicate"], 4000)
+        self.assertGreaterEqual(summary["reconnects"], 1)
+        self.assertEqual(real.stats()["store"]["rows"], 4000)
+
+    def test_a_line_that_is_too_long_costs_only_itself(self):
+        real = self.started({"limits": {"max_line_bytes": 4096}})
+        long_one = trade("2", note="x" * 3000000)
+        done = run("send", "--to", real.address(), "--json", "-v", data=trade("1") + long_one + trade("3"))
+        summary = json.loads(done.stdout)
+        self.assertEqual((done.returncode, summary["new"], summary["invalid"], summary["answered"]),
+                         (1, 2, 1, 3))
+        self.assertIn(b"line 2: ", done.stderr)
+
+    def test_exactly_what_was_not_acknowledged_is_sent_again_in_order(self):
+        def answer_two(peer):
+            for _ in range(2):
+                peer.read()
+                peer.answer("new")
+            return peer.read()
+
+        fake = FakeDaemon(self, answer_two, answer_all)
+        summary, _ = self.send(fake, lines("a", "b", "c", "d", "e"))
+        self.assertEqual(fake.stop(), ["c", ["c", "d", "e"]])
+        self.assertEqual((summary["new"], summary["reconnects"], summary["answered"]), (5, 1, 5))
+
+    def test_half_a_reply_is_no_acknowledgement(self):
+        def half(peer):
+            peer.read()
+            peer.write(b'{"line":2,"verdict":"new"')
+
+        fake = FakeDaemon(self, half, answer_all)
+        summary, _ = self.send(fake, lines("a"))
+        self.assertEqual((summary["new"], summary["resent"]), (1, 1))
+
+    def test_a_retry_is_sent_again_before_anything_new(self):
+        def retry_b_once(peer):
+            names = []
+            while (name := peer.read()) is not None:
+                names.append(name)
+                peer.answer("retry" if names == ["a", "b"] else "new")
+            return names
+
+        fake = FakeDaemon(self, retry_b_once)
+        summary, _ = self.send(fake, lines("a", "b", "c"), "--window", "1")
+        self.assertEqual(fake.stop(), [["a", "b", "b", "c"]])
+        self.assertEqual((summary["new"], summary["retry"], summary["resent"]), (3, 0, 1))
+
+    def test_a_retry_that_stays_is_counted_and_exit_1(self):
+        def always(peer):
+            while peer.read() is not None:
+                peer.answer("retry")
+
+        fake = FakeDaemon(self, always)
+        summary, trouble = self.send(fake, lines("a"), "--retries", "2", "-v", code=1)
+        self.assertEqual((summary["retry"], summary["answered"], summary["resent"]), (1, 1, 2))
+        self.assertEqual(trouble.count("line 1: "), 3)
+
+    def test_batch_acknowledgements_with_a_retry_are_counted_once(self):
+        def batches(peer):
+            peer.read(), peer.read(), peer.read()
+            peer.answer("retry", number=3)
+            peer.write(b'{"through":4,"new":1,"duplicate":1,"conflict":0,"invalid":0,"ignored":0,"retry":1}\n')
+            peer.read()
+            peer.write(b'{"through":5,"new":1,"duplicate":0,"conflict":0,"invalid":0,"ignored":0,"retry":0}\n')
+            return peer.read()
+
+        fake = FakeDaemon(self, batches)
+        summary, _ = self.send(fake, lines("a", "b", "c"), "--ack", "batch")
+        self.assertEqual([summary[name] for name in ("new", "duplicate", "retry", "answered", "resent")],
+                         [2, 1, 0, 3, 1])
+
+    def test_the_trades_of_one_line_are_counted_one_by_one(self):
+        def many(peer):
+            peer.read()
+            peer.write(b'{"line":2,"trades":[{"verdict":"new","seq":1},{"verdict":"duplicate","seq":1},'
+                       b'{"verdict":"ignored"}]}\n')
+            peer.read()
+
+        summary, _ = self.send(FakeDaemon(self, many), lines("a"))
+        self.assertEqual([summary[name] for name in ("lines", "new", "duplicate", "ignored")], [1, 1, 1, 1])
+
+    def test_no_more_than_the_window_is_unanswered(self):
+        def one_at_a_time(peer):
+            most = answered = 0
+            while answered < 12:
+                while peer.number - 1 < min(answered + 5, 12):
+                    peer.read()
+                most = max(most, peer.received - 1 - answered)
+                answered += 1
+                peer.answer("new", number=answered + 1)
+            return most
+
+        fake = FakeDaemon(self, one_at_a_time)
+        summary, _ = self.send(fake, lines(*"abcdefghijkl"), "--window", "5")
+        self.assertEqual(summary["new"], 12)
+        self.assertEqual(fake.stop(), [5])
+
+    def test_replies_are_read_while_both_sides_are_full(self):
+        def wordy(peer):
+            peer.connection.settimeout(DEADLINE_S)
+            while peer.read() is not None:
+                peer.answer("new", detail="x" * 2000)
+
+        feed = run("gen", "--trades", "10000").stdout
+        summary, _ = self.send(FakeDaemon(self, wordy, small=True), feed)
+        self.assertEqual(summary["answered"], 10000)
+
+    def test_troubles_are_printed_with_the_line_of_the_input_and_without_control_characters(self):
+        def invalid(peer):
+            peer.read()
+            peer.write(b'{"line":2,"verdict":"invalid","detail":"\x1b[2J"}\n'.replace(b"\x1b", b"\xc2\x9b"))
+            peer.read()
+
+        summary, trouble = self.send(FakeDaemon(self, invalid), b"\n\n" + lines("a"), "--verbose", code=1)
+        self.assertEqual(summary["invalid"], 1)
+        self.assertEqual(trouble, 'line 3: {"line":2,"verdict":"invalid","detail":"\\xc2\\x9b[2J"}\n')
+
+    def test_a_connection_that_keeps_failing_ends_with_what_was_counted(self):
+        fake = FakeDaemon(self, lambda peer: peer.read())
+        summary, trouble = self.send(fake, lines("a"), "--retries", "2", code=1)
+        self.assertEqual((summary["lines"], summary["answered"], summary["reconnects"]), (1, 0, 2))
+        self.assertEqual(trouble.count("\n"), 1)
+        self.assertIn("gave up", trouble)
+
+    def test_a_peer_that_is_no_tradesieved_is_named_so(self):
+        for opened in (b"HTTP/1.1 400 Bad Request\r\n", b'{"line":1,"verdict":"invalid","error":"bad_opening"}\n'):
+            _, trouble = self.send(FakeDaemon(self, lambda peer: peer.read(), opened=opened), lines("a"), code=1)
+            self.assertIn("does not take the opening line", trouble)
+
+    def test_a_reply_to_a_line_that_is_not_due_ends_it(self):
+        def wrong(peer):
+            peer.read()
+            peer.answer("new", number=9)
+            peer.read()
+
+        _, trouble = self.send(FakeDaemon(self, wrong), lines("a"), code=1)
+        self.assertIn("not due", trouble)
+
+    def test_an_interrupt_ends_with_the_summary(self):
+        read = threading.Event()
+
+        def silent(peer):
+            peer.read()
+            read.set()
+            peer.read()
+
+        fake = FakeDaemon(self, silent)
+        with subprocess.Popen([TOOL, "send", "--to", fake.address, "--json"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as sender:
+            sender.stdin.write(lines("a"))
+            sender.stdin.flush()
+            self.assertTrue(read.wait(DEADLINE_S))
+            sender.send_signal(signal.SIGINT)
+            summary = json.loads(sender.stdout.read())
+            self.assertEqual(sender.wait(DEADLINE_S), 1)
+        self.assertEqual((summary["lines"], summary["answered"]), (1, 0))
+
+    def test_a_terminal_shows_progress(self):
+        fake = FakeDaemon(self, answer_all)
+        path = os.path.join(self.directory(), "feed")
+        with open(path, "wb") as file:
+            file.write(run("gen", "--trades", "1000").stdout)
+        terminal, side = pty.openpty()
+        done = subprocess.run([TOOL, "send", "--to", fake.address, path], stdout=subprocess.PIPE, stderr=side,
+                              timeout=DEADLINE_S, check=False)
+        os.close(side)
+        shown = os.read(terminal, 1 << 16).decode()
+        os.close(terminal)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("[########################] 100 %  1,000 trades", shown)
+        self.assertRegex(done.stdout.decode(), r"(?m)^new +1,000$")
+
+    def test_nothing_at_the_address_is_one_line_and_exit_71(self):
+        closed = socket.socket()
+        closed.bind(("127.0.0.1", 0))
+        self.addCleanup(closed.close)
+        address = "127.0.0.1:%d" % closed.getsockname()[1]
+        for words in (("send", "--to", address), ("stats", "--from", address), ("check", "--from", address, "k"),
+                      ("send", "--to", "unix:/nonexistent/socket"), ("send", "/nonexistent/file")):
+            done = run(*words, data=lines("a"))
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count(b"\n")), (71, b"", 1), words)
+
+
+class Gen(unittest.TestCase):
+    def test_the_same_options_give_the_same_bytes(self):
+        words = ("gen", "--trades", "3000", "--conflicts", "0.1", "--seed", "5", "--ids", "uuid", "--symbols", "3")
+        first = run(*words).stdout
+        self.assertEqual(first, run(*words).stdout)
+        self.assertEqual(first.count(b"\n"), 3000)
+        self.assertNotEqual(first, run(*words, "--seed", "6").stdout)
+        self.assertLessEqual(len({json.loads(line)["symbol"] for line in first.splitlines()}), 3)
+
+    def test_a_full_disk_is_said(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([TOOL, "gen"], stdout=full, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 74)
+        self.assertIn(b"No space left", done.stderr)
+
+
+class Show(DaemonTest):
+    def test_stats_and_check_show_what_the_daemon_says(self):
+        real = self.started()
+        http = real.endpoints["http"]
+        real.ask(lines("1", "2", "a b/%&+#é"))
+        page = run("stats", "--from", http)
+        self.assertEqual((page.returncode, page.stderr), (0, b""))
+        self.assertRegex(page.stdout.decode(), r"(?m)^  new +3$")
+        self.assertRegex(page.stdout.decode(), r"(?m)^  canonical +3 +3 +0 ")
+        self.assertEqual(json.loads(run("stats", "--json", "--from", http).stdout)["trades"]["new"], 3)
+        present = run("check", "--from", http, "XNAS/AAPL/2")
+        self.assertEqual(present.returncode, 0)
+        self.assertRegex(present.stdout.decode(), r"(?m)^exact +present$")
+        self.assertRegex(present.stdout.decode(), r"(?m)^candidate +trades-\d+-000001, generation 0$")
+        self.assertEqual(run("check", "--from", http, "XNAS/AAPL/a b%2F%25&+#é").returncode, 0)
+        absent = run("check", "--json", "--from", http, "XNAS/AAPL/3")
+        self.assertEqual((absent.returncode, json.loads(absent.stdout)["exact"]), (1, "absent"))
+        self.assertEqual(run("check", "--from", http, "--", "-k").returncode, 1)
+
+    def test_a_watch_goes_on_until_it_is_interrupted(self):
+        real = self.started()
+        with subprocess.Popen([TOOL, "stats", "--watch", "--from", real.endpoints["http"]],
+                              stdout=subprocess.PIPE) as watch:
+            heads = 0
+            for line in watch.stdout:
+                heads += line.startswith(b"tradesieve ")
+                if heads == 2 and line.startswith(b"  received"):
+                    self.assertIn(b"0/s", line)
+                    watch.send_signal(signal.SIGINT)
+            self.assertEqual(watch.wait(DEADLINE_S), 0)
+
+
+class Usage(unittest.TestCase):
+    def test_a_wrong_command_line_is_one_line_and_exit_64(self):
+        for words in ((), ("none",), ("--none",), ("send", "--none"), ("send", "--window", "0"),
+                      ("send", "--ack", "none"), ("send", "--to", "localhost"), ("gen", "x"), ("gen", "--trades", "0"),
+                      ("gen", "--duplicates", "1"), ("gen", "--duplicates", "0.5", "--conflicts", "0.5"),
+                      ("gen", "--ids", "x"), ("gen", "--symbols", "0"), ("stats", "x"), ("stats", "--from", "x"),
+                      ("stats", "--from", "unix:/x"), ("check",), ("check", "a", "b"), ("check", "")):
+            done = run(*words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count(b"\n")), (64, b"", 1), words)
+
+    def test_help_and_version_are_answered_everywhere(self):
+        for words in ((), ("send",), ("gen",), ("stats",), ("check",)):
+            done = run(*words, "--help")
+            self.assertEqual((done.returncode, done.stderr), (0, b""), words)
+            self.assertIn(" ".join(("tradesieve", *words)).encode(), done.stdout)
+            self.assertRegex(run(*words, "--version").stdout, rb"^tradesieve \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
