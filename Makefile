@@ -28,6 +28,9 @@ SAN      := --coverage
 OPT      := -O0 -g
 endif
 
+# Instrumented code misleads the warnings of gcc that follow values.
+SAN      += $(if $(filter asan tsan,$(VARIANT)),-Wno-format-truncation -Wno-maybe-uninitialized)
+
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) | sed 's/-I/-isystem /g')
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES))
 CFLAGS   ?= $(OPT)
