@@ -829,7 +829,7 @@ static char *choose_data_dir(const struct draft *draft, const struct arguments *
 {
     if (arguments->data_dir)
         return mem_strdup(arguments->data_dir);
-    if (draft->config.data_dir)
+    if (draft->file && draft->config.data_dir)
         return beside_file(draft->file, draft->config.data_dir);
     return state_directory();
 }
