@@ -14,7 +14,6 @@
 
 enum {
     HUB_READ_BYTES = 64 * 1024, /* one read takes at most so much */
-    HUB_FREE_BATCHES_MAX = 32,  /* empty batches that are kept for the next read */
     HUB_KEEP_REPLY_BYTES = 1 << 20,
 };
 
@@ -28,7 +27,7 @@ struct hub {
     struct connection *first, *last;  /* every connection, closed ones whose batches are out too */
     struct connection *touched;       /* got batches back and were not yet answered */
     struct batch *free;               /* empty batches */
-    size_t free_n;                    /* how many */
+    size_t free_bytes;                /* their memory, at most a quarter of queue_bytes */
     struct text replies;              /* what is being written, empty between events */
     char discard[HUB_READ_BYTES];     /* where bytes go that nobody wants */
     size_t bytes_in_flight;           /* memory of the batches that the writer has */

@@ -65,7 +65,7 @@ struct batch *hub_take_batch(struct hub *hub)
     if (!batch)
         return batch_open();
     hub->free = batch->next;
-    hub->free_n--;
+    hub->free_bytes -= batch_memory(batch);
     batch->next = NULL;
     return batch;
 }
@@ -74,14 +74,14 @@ void hub_give_batch(struct hub *hub, struct batch *batch)
 {
     if (!batch)
         return;
-    if (hub->free_n == HUB_FREE_BATCHES_MAX) {
+    batch_reset(batch);
+    if (hub->free_bytes + batch_memory(batch) > hub->config->queue_bytes / 4) {
         batch_close(batch);
         return;
     }
-    batch_reset(batch);
     batch->next = hub->free;
     hub->free = batch;
-    hub->free_n++;
+    hub->free_bytes += batch_memory(batch);
 }
 
 static void note_in_flight(struct hub *hub)
