@@ -144,6 +144,15 @@ static void mark_twice(const struct scan_want *want, unsigned node, struct scan_
         mark_twice(want, child, values);
 }
 
+/* Members whose length or first letter is another are most of those that are asked about. */
+static inline bool is_step(const struct scan_value *name, const struct scan_node *node)
+{
+    if (name->escaped)
+        return scan_string_is(name, node->step, node->step_len);
+    return name->len - 2 == node->step_len && (!node->step_len || name->at[1] == *node->step) &&
+           !memcmp(name->at + 1, node->step, node->step_len);
+}
+
 /* The node of a member of `node`'s object: NO_NODE when nobody wants it or it was there before. */
 static int child_named(const struct scan_want *want, int node, const struct scan_value *name,
                        struct scan_value *values)
@@ -151,7 +160,7 @@ static int child_named(const struct scan_want *want, int node, const struct scan
     if (node == NO_NODE)
         return NO_NODE;
     for (unsigned child = want->nodes[node].child; child; child = want->nodes[child].sibling) {
-        if (!scan_string_is(name, want->nodes[child].step, want->nodes[child].step_len))
+        if (!is_step(name, &want->nodes[child]))
             continue;
         if (values[child].kind == SCAN_NOTHING)
             return (int)child;

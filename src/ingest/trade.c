@@ -245,9 +245,12 @@ static void add_decimal(struct text *out, const struct decimal *decimal)
     }
     if (decimal->negative)
         text_add_char(out, '-');
+    char *to = text_reserve(out, decimal->len), *at = to;
+
     for (size_t i = 0; i < decimal->len; i++)
         if (decimal->digits[i] != '.')
-            text_add_char(out, decimal->digits[i]);
+            *at++ = decimal->digits[i];
+    out->len += (size_t)(at - to);
     text_add_char(out, 'e');
     text_add_i64(out, decimal->exponent);
 }
