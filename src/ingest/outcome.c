@@ -47,16 +47,6 @@ void outcome_add_ignored(struct outcome *outcome, const struct scan_value *value
     outcome_add(outcome, value)->verdict = VERDICT_IGNORED;
 }
 
-/* vsnprintf may cut a character in half; what is left of it must not reach a reply. */
-static size_t whole_characters(const char *text, size_t len)
-{
-    size_t end = len;
-
-    while (end && ((unsigned char)text[end - 1] & 0xc0) == 0x80)
-        end--;
-    return end && (unsigned char)text[end - 1] >= 0xc0 ? end - 1 : len;
-}
-
 static void __attribute__((format(printf, 4, 0)))
 set_invalid(struct batch *batch, struct batch_trade *trade, enum reason reason, const char *format,
             va_list args)
@@ -66,7 +56,7 @@ set_invalid(struct batch *batch, struct batch_trade *trade, enum reason reason, 
     size_t len = n < 0 ? 0 : (size_t)n;
 
     if (len >= DETAIL_MAX)
-        len = whole_characters(detail, DETAIL_MAX - 1);
+        len = DETAIL_MAX - 1;
     trade->verdict = VERDICT_INVALID;
     trade->reason = (uint8_t)reason;
     trade->detail_at = (uint32_t)batch->arena.len;

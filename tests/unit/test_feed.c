@@ -99,6 +99,28 @@ START_TEST(a_bad_profile_is_refused_with_path_and_reason)
 }
 END_TEST
 
+START_TEST(a_profile_with_more_steps_than_a_trie_holds_is_refused)
+{
+    struct text json = {0};
+    struct feed *feed = NULL;
+    struct err err;
+
+    text_add_str(&json, "{\"key\":[\"/id\"],\"content\":[\"/0\"");
+    for (int i = 1; i < 62; i++)
+        text_add_format(&json, ",\"/%d\"", i);
+    size_t full = json.len;
+
+    text_add_str(&json, "]}");
+    ck_assert_int_eq(feed_parse(&feed, "test", json.at, json.len, &err), 0);
+    feed_close(feed);
+    json.len = full;
+    text_add_str(&json, ",\"/62\"]}");
+    ck_assert_int_eq(feed_parse(&feed, "test", json.at, json.len, &err), ERR_CONFIG);
+    ck_assert_ptr_nonnull(strstr(err.text, "/content/62: too many different paths"));
+    text_done(&json);
+}
+END_TEST
+
 /* What the profiles of the next tables have in common is left out: key K is the member id. */
 #define P(members) "{" members "}"
 #define DAY(unit, shift)                                                                               \
@@ -194,6 +216,8 @@ static const struct {
      "ask a%2F/1"},
     {P("\"key\":[{\"prefix\":\"/t\",\"length\":2}]"), "{\"t\":\"a\"}", "invalid id_missing"},
 
+    {P("\"key\":[{\"const\":\"A\"},{\"prefix\":\"/t\",\"length\":2}]"), "{\"t\":\"abc\"}", "ask A/ab"},
+
     /* days */
     ON_DAY("s", "0", "1796083200", "ask 2026-12-01/1"),
     ON_DAY("s", "0", "\"1796083199\"", "ask 2026-11-30/1"),
@@ -286,6 +310,9 @@ static const struct {
      "{\"a\":1,\"d\":[{\"x\":1,\"id\":1},{\"x\":2,\"id\":2}]}", "[ask 1, ignored]"},
     {P("\"match\":[{\"$/a\":1,\"/x\":1},{\"$/a\":2,\"/x\":2}],\"trades\":\"/d/*\"," KEY),
      "{\"a\":3,\"d\":[{\"x\":1,\"id\":1}]}", "ignored"},
+
+    {P("\"match\":{\"/e\":1},\"trades\":\"/*\"," KEY),
+     "[{\"e\":1,\"e\":1,\"id\":1},{\"e\":1,\"id\":2}]", "[invalid duplicate_member, ask 2]"},
 
     /* where trades are */
     {P(KEY), "5", "invalid not_a_trade_object"},
@@ -605,6 +632,7 @@ static const struct {
     {REPLAY("\"A\"", "\"\"", PRINT, ""), "invalid field_missing"},
     {REPLAY("\"A\"", "7", PRINT, ""), "invalid field_type"},
     {REPLAY("\"A\"", "\"a\\u0000\"", PRINT, ""), "invalid field_control_char"},
+    {REPLAY("\"A\"", "\"\\ud800\"", PRINT, ""), "invalid bad_utf8"},
     {REPLAY("\"A\"", "\"x\"", "null", ""), "invalid field_missing"},
     {REPLAY("\"A\"", "\"x\"", "\"00ff0123456789a\"", ""), "invalid field_type"},
     {REPLAY("\"A\"", "\"x\"", "\"00ff0123456789ag\"", ""), "invalid field_type"},
@@ -696,6 +724,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, a_bad_profile_is_refused_with_path_and_reason, 0,
                         (int)(sizeof refusals / sizeof *refusals));
+    tcase_add_test(tcase, a_profile_with_more_steps_than_a_trie_holds_is_refused);
     tcase_add_loop_test(tcase, a_line_becomes_what_the_profile_says, 0,
                         (int)(sizeof cases / sizeof *cases));
     tcase_add_test(tcase, contents_are_equal_by_value_and_no_further);
