@@ -221,7 +221,7 @@ static int on_wire(struct stream *s, short events, struct err *err)
     if (s->wire.state == WIRE_CONNECTING)
         return on_connected(s, err);
     struct err lost;
-    int received = events & ~POLLOUT ? wire_receive(&s->wire, &lost) : 0;
+    int received = (events & ~POLLOUT) ? wire_receive(&s->wire, &lost) : 0;
 
     /* replies that came before the end count, so they are taken first */
     while (result == 0 && wire_next_reply(&s->wire, &reply, &len))
@@ -358,12 +358,12 @@ static int on_reply(struct stream *s, const char *reply, size_t len, struct err 
 /* err says why; it becomes the result when the daemon was never reached or this was the last try. */
 static int on_lost(struct stream *s, struct err *err)
 {
-    char to[ADDRESS_TEXT_MAX];
-
     wire_disconnect(&s->wire);
     if (is_over(s))
         return 0;
     if (!s->began_us || s->failures++ == s->options.retries) {
+        char to[ADDRESS_TEXT_MAX];
+
         address_format(&s->options.to, to, sizeof to);
         return err_prefix(err, "%s %s", s->began_us ? "gave up on" : "cannot connect to", to);
     }
