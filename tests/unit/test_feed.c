@@ -483,7 +483,7 @@ START_TEST(the_message_of_a_trade_is_its_own_span)
     ck_assert_str_eq(judging_str(&judging, line), "[ask 1, ask 2]");
     const struct batch_trade *trade = judging_trade(&judging) + 1;
 
-    ck_assert_uint_eq(trade->message_at, strstr(line, "{\"id\":2") - line);
+    ck_assert_uint_eq(trade->message_at, (size_t)(strstr(line, "{\"id\":2") - line));
     ck_assert_uint_eq(trade->message_len, 8);
     ck_assert_str_eq(judging_str(&judging, " {\"d\":[]} "), "ignored");
     ck_assert_uint_eq(judging_trade(&judging)->message_at, 0);
