@@ -15,8 +15,7 @@
 
 enum {
     PREFETCH_AHEAD = 8, /* trades whose rows are on their way to the cache while one is judged */
-    GHOST_GENERATIONS_MAX =
-        16, /* last ones that rolled-back keys alone filled: more are rebuilt away */
+    GHOST_GENERATIONS_MAX = 16, /* last ones with no key but rolled-back ones: more are rebuilt away */
 };
 
 int store_begin(struct store *store, struct err *err)
