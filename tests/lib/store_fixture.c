@@ -17,6 +17,22 @@ enum {
     VERSIONS_MAX = 8, /* conflicting versions of one key that the map remembers */
 };
 
+/* ---- the disk ---- */
+
+/* In place of the C library's, for SQLite too: what lies below the root vanishes with the test, and no
+ * test here is about a power cut. */
+static bool unsynced;
+
+int fsync(int fd)
+{
+    return unsynced ? 0 : (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+    return unsynced ? 0 : (int)syscall(SYS_fdatasync, fd);
+}
+
 /* ---- directories ---- */
 
 static char root[256];
@@ -27,6 +43,7 @@ void store_fixture_make_root(void)
 
     snprintf(root, sizeof root, "%s/tradesieve-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(root));
+    unsynced = true;
 }
 
 static int on_remove(const char *path, const struct stat *info, int type, struct FTW *where)
@@ -83,26 +100,6 @@ char *store_fixture_copy(const char *dir)
     }
     closedir(d);
     return ret;
-}
-
-/* ---- the disk ---- */
-
-static bool unsynced;
-
-void store_fixture_never_sync(void)
-{
-    unsynced = true;
-}
-
-/* In place of the C library's, for SQLite too. */
-int fsync(int fd)
-{
-    return unsynced ? 0 : (int)syscall(SYS_fsync, fd);
-}
-
-int fdatasync(int fd)
-{
-    return unsynced ? 0 : (int)syscall(SYS_fdatasync, fd);
 }
 
 /* ---- the store ---- */

@@ -17,7 +17,7 @@
 #include "store/store.h"
 
 /* The directory under $TMPDIR that holds all others of a program: the unchecked fixture of a test case,
- * so that it goes also when a test dies. */
+ * so that it goes also when a test dies. From then on fsync returns at once. */
 void store_fixture_make_root(void);
 void store_fixture_remove_root(void);
 
@@ -26,10 +26,6 @@ char *store_fixture_directory(void);
 
 /* Copies the files of one directory into a fresh one, as a kill would leave them; free() the path. */
 char *store_fixture_copy(const char *dir);
-
-/* Makes every fsync of this process return at once, for tests of thousands of commits. What they prove
- * has nothing to do with the disk. */
-void store_fixture_never_sync(void);
 
 #define STORE_FIXTURE_DAY_US (INT64_C(86400) * 1000000)
 

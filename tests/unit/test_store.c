@@ -444,7 +444,6 @@ START_TEST(many_segments_are_looked_up_with_few_open_files)
 {
     size_t open = 0;
 
-    store_fixture_never_sync();
     f.config.segment_rows = 4;
     reconfigured();
     store_fixture_send_range(&f, "k", 1, 4 * 50, 4);
@@ -747,7 +746,6 @@ START_TEST(a_reader_that_pins_the_wal_makes_the_segment_roll)
     char path[CATALOG_PATH_MAX];
     sqlite3 *other;
 
-    store_fixture_never_sync();
     memset(message, 'x', sizeof message);
     says("a", "new:1");
     catalog_path(path, f.dir, segment_name(0), ".db");
