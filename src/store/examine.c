@@ -78,6 +78,8 @@ int store_check(struct store *store, const char *key, size_t len, struct store_a
     *ret = (struct store_answer){.screen = screen_ask(&store->screen, hash)};
     answer_candidates(store, ret);
     answer_filters(store, hash, ret);
+    if (store->distrust)
+        screen_suspect_all(&store->screen);
     if (answer_exactly(store, key, len, ret, err) == 0)
         return 0;
     store_answer_done(ret);
