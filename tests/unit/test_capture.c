@@ -169,13 +169,14 @@ END_TEST
 
 int main(void)
 {
+    if (!has_capture()) {
+        printf("skipped: no recorded frames in TRADESIEVE_DATA or ../shared/data\n");
+        return EXIT_SUCCESS;
+    }
+
     Suite *suite = suite_create("capture");
     TCase *tcase = tcase_create("capture");
 
-    if (!has_capture()) {
-        printf("capture: no recorded frames in TRADESIEVE_DATA or ../shared/data: skipped\n");
-        return EXIT_SUCCESS;
-    }
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, the_documented_counts_of_the_capture_come_out, 0,
                         (int)(sizeof documented / sizeof *documented));
