@@ -28,7 +28,8 @@ struct writer_config {
     struct store_config store;
     size_t commit_max_trades;   /* a commit takes batches up to so many trades */
     int self_test_interval_s;   /* 0: only at start */
-    void (*on_wake)(void *arg); /* called on the store thread after 5., after a change of state */
+    void (*on_wake)(void *arg); /* called on the store thread after 5., after a change of state; by
+                                 * writer_submit when the thread has ended */
     void *arg;                  /* for on_wake: wake the loop, nothing else */
 };
 
@@ -37,7 +38,7 @@ struct writer_config {
 int writer_start(struct writer **ret, const struct writer_config *config, struct err *err);
 
 /* Loop thread. Never blocks. A batch that holds no question for the store still goes through, so that
- * replies keep their order and rejects are kept. */
+ * replies keep their order and rejects are kept. Once the thread has ended a batch comes back as it is. */
 void writer_submit(struct writer *writer, struct batch *batch);
 
 /* Loop thread: the batches that are finished, as a list in order, or NULL. */

@@ -42,6 +42,7 @@ struct writer {
     pthread_cond_t work;     /* batches, questions or a stop are there */
     pthread_cond_t answered; /* some question has its answer */
     bool stop;
+    bool ended;                 /* the thread takes nothing any more */
     struct question *questions; /* waiting, oldest first */
     size_t questions_n;
     struct figures figures; /* as of the last commit or tick */
@@ -340,10 +341,12 @@ static void serve(struct writer *writer)
 /* Batches that no commit will take come back without verdicts, questions without answers. */
 static void give_back_rest(struct writer *writer)
 {
-    struct batch *list = queue_pop_all(&writer->waiting);
+    struct batch *list;
 
-    finish(writer, &list, NULL);
     pthread_mutex_lock(&writer->lock);
+    writer->ended = true;
+    list = queue_pop_all(&writer->waiting);
+    finish(writer, &list, NULL);
     for (struct question *question = writer->questions; question; question = question->next) {
         question->result = err_set(question->err, ERR_BUSY, "the store is closed");
         question->state = ANSWERED;
@@ -399,17 +402,16 @@ int writer_start(struct writer **ret, const struct writer_config *config, struct
     return 0;
 }
 
-static void signal_work(struct writer *writer)
-{
-    pthread_mutex_lock(&writer->lock);
-    pthread_cond_signal(&writer->work);
-    pthread_mutex_unlock(&writer->lock);
-}
-
 void writer_submit(struct writer *writer, struct batch *batch)
 {
-    queue_push(&writer->waiting, batch);
-    signal_work(writer);
+    pthread_mutex_lock(&writer->lock);
+    bool ended = writer->ended;
+
+    queue_push(ended ? &writer->finished : &writer->waiting, batch);
+    pthread_cond_signal(&writer->work);
+    pthread_mutex_unlock(&writer->lock);
+    if (ended)
+        wake_loop(writer);
 }
 
 struct batch *writer_take_finished(struct writer *writer)

@@ -552,6 +552,15 @@ START_TEST(a_directory_that_is_not_writable_fails_the_store)
 }
 END_TEST
 
+START_TEST(what_is_submitted_after_the_end_comes_back_as_it_is)
+{
+    start_ready();
+    writer_stop(writer);
+    submit("a !x");
+    says("none invalid");
+}
+END_TEST
+
 START_TEST(a_failed_store_takes_no_questions)
 {
     struct store_answer answer;
@@ -788,6 +797,7 @@ static void add_failures(TCase *cases)
 {
     tcase_add_test(cases, a_directory_that_is_not_there_fails_the_store);
     tcase_add_test(cases, a_directory_that_is_not_writable_fails_the_store);
+    tcase_add_test(cases, what_is_submitted_after_the_end_comes_back_as_it_is);
     tcase_add_test(cases, a_failed_store_takes_no_questions);
     tcase_add_test(cases, a_store_that_breaks_while_running_gives_no_verdict_at_all);
     tcase_add_test(cases, a_question_that_meets_a_broken_store_fails_it);
