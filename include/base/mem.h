@@ -12,6 +12,7 @@ void *mem_alloc(size_t bytes);                            /* uninitialised; free
 void *mem_zalloc(size_t count, size_t bytes);             /* zeroed, count * bytes checked */
 void *mem_realloc(void *old, size_t count, size_t bytes); /* like realloc, count * bytes checked */
 char *mem_strdup(const char *text);
+void *mem_zalloc_aligned(size_t alignment, size_t bytes); /* a power of two; zeroed; free() it */
 
 /* Zeroed pages of their own, for filters: they count as resident only once touched. */
 void *mem_map(size_t bytes);

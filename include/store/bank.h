@@ -45,6 +45,9 @@ bool bank_ask(struct bank *bank, struct bloom_hash hash);
 /* Whether one column answers maybe. */
 bool bank_ask_column(const struct bank *bank, uint32_t column, struct bloom_hash hash);
 
+/* Counts the bits of columns from `first` on anew. Reads every row: tens of milliseconds. */
+void bank_count_bits(struct bank *bank, uint32_t first);
+
 /* The index of the position at which the last column is ruled out, -1 if a column remains. Writes the
  * shape.hashes positions to ret_positions. */
 int bank_explain(const struct bank *bank, struct bloom_hash hash, uint64_t *ret_positions);

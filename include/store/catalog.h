@@ -24,7 +24,7 @@ struct catalog_entry {
 };
 
 /* The segments of dir in order of their numbers; *ret is the caller's to free. Removes what a crash left
- * of files that were never published (NAME.db.new). ERR_SYSTEM, ERR_IO; ERR_CORRUPT for two segments
+ * of files that were never published (NAME.*.new) or were on their way out (NAME.expired). ERR_SYSTEM, ERR_IO; ERR_CORRUPT for two segments
  * with one number. */
 int catalog_list(const char *dir, struct catalog_entry **ret, size_t *ret_n, struct err *err);
 
@@ -32,6 +32,9 @@ int catalog_list(const char *dir, struct catalog_entry **ret, size_t *ret_n, str
 int catalog_publish(const char *dir, const char *name, const char *from, const char *to,
                     struct err *err);
 void catalog_remove_temporary(const char *dir, const char *name);
+
+/* Removes what is left of a segment that was renamed to NAME.expired: its derived files first. */
+void catalog_remove_expired(const char *dir, const char *name);
 
 /* Bytes of NAME+suffix on disk; 0 when it is not there. */
 uint64_t catalog_bytes(const char *dir, const char *name, const char *suffix);

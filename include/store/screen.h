@@ -2,8 +2,8 @@
  * candidates. Owns the filters; knows nothing of SQLite. Store thread only.
  *
  * Part i of the screen belongs to segment i of the store; the last part is the active segment's bank,
- * the only one that takes keys. Rate budget (design.md): a third of the configured rate for the active
- * segment, shared equally by its columns. */
+ * the only one that takes keys. Rate budget: a third of the configured rate for the active segment,
+ * shared equally by its columns; a third for a closed one that waits to be sealed; a third for the sealed. */
 #ifndef STORE_SCREEN_H
 #define STORE_SCREEN_H
 
@@ -24,6 +24,8 @@ struct screen_config {
 };
 
 struct screen_part {
+    bool sealed; /* then bloom is the filter, else bank */
+    struct bloom bloom;
     struct bank bank;
     uint32_t generation_keys; /* load at which a column is full and the next begins */
     double log_pass;          /* sum over its full columns of ln(1 - predicted rate) */
@@ -33,7 +35,7 @@ struct screen_part {
 
 struct screen_candidate {
     size_t part;        /* which segment */
-    int64_t generation; /* which generation of it */
+    int64_t generation; /* which of its generations; -1: it is sealed */
 };
 
 struct screen {
@@ -64,7 +66,22 @@ void screen_add_part(struct screen *screen, uint32_t generation_keys, uint64_t c
 /* Empties a part for a rebuild; no question may be asked until its keys are in again. */
 void screen_empty_part(struct screen *screen, size_t part, uint64_t columns_known);
 
-/* Puts a stored key into its generation, which is the part's last or a later one. */
+/* The shapes that the rate budget gives: of a column of a segment that is planned to have, or has, so
+ * many generations; of a sealed segment of n keys: a third of the rate in proportion to the capacity. */
+struct bloom_shape screen_column_shape(const struct screen *screen, uint32_t generation_keys,
+                                       uint64_t columns_known);
+struct bloom_shape screen_sealed_shape(const struct screen *screen, uint64_t keys);
+
+/* Takes over a bank that was read from a snapshot in place of a part's own; *bank is then empty. */
+void screen_adopt_bank(struct screen *screen, size_t part, struct bank *bank);
+
+/* The sealed filter answers from now on, and the bank goes; *bloom is then empty. */
+void screen_seal_part(struct screen *screen, size_t part, struct bloom *bloom);
+
+/* The oldest segment leaves the screen. */
+void screen_remove_first(struct screen *screen);
+
+/* Puts a stored key into its generation; the ones before it begin if need be. */
 void screen_load(struct screen *screen, size_t part, uint32_t generation, struct bloom_hash hash);
 
 /* A batch of loads is over: sums and prediction are computed again. */

@@ -67,6 +67,7 @@ struct segment_totals {
     int64_t last_seq;          /* first_seq - 1 when empty */
     uint32_t last_generation;  /* 0 when empty */
     int64_t first_received_us; /* 0 when empty */
+    int64_t last_received_us;  /* of its last row; 0 when empty */
     uint64_t conflicts, rejects, reject_bytes;
 };
 
@@ -92,6 +93,9 @@ int segment_insert(struct segment *segment, const struct segment_row *row, bool 
                    struct err *err);
 int segment_find(struct segment *segment, int64_t generation, const char *key, size_t len,
                  bool *ret_found, struct segment_found *ret, struct err *err);
+
+/* The row of a seq: what sealed_find does not know. ERR_CORRUPT when it is not there. */
+int segment_find_seq(struct segment *segment, int64_t seq, struct segment_found *ret, struct err *err);
 
 /* Whether this version of trade seq is kept already; keeping it. */
 int segment_has_conflict(struct segment *segment, int64_t seq, uint64_t fingerprint, bool *ret,
@@ -122,6 +126,9 @@ uint64_t segment_wal_bytes(const struct segment *segment); /* in use, as of the 
  * false: a reader is in the way, try again later. */
 int segment_close_writes(struct segment *segment, bool *ret_done, struct err *err);
 bool segment_in_wal_mode(struct segment *segment);
+
+/* The enum err_code of a failed SQLite call, as listed above. */
+int segment_error_code(int sqlite_result);
 
 const char *segment_sqlite_version(void);
 

@@ -22,8 +22,11 @@ struct store_config {
     uint64_t segment_rows;    /* a segment is rolled before it would pass this */
     uint64_t reject_rows, reject_bytes;
     uint64_t disk_reserve_bytes;
-    double false_positive_rate; /* of the whole screen at capacity */
-    uint64_t capacity;          /* keys */
+    double false_positive_rate;  /* of the whole screen at capacity */
+    uint64_t capacity;           /* keys */
+    uint32_t retention_days;     /* whole segments older than this go; 0: never */
+    int64_t snapshot_interval_s; /* filter snapshots: so often at least, */
+    uint64_t snapshot_rows;      /* and after so many new rows */
     /* Something an operator should know; called on the store thread. Progress of long work too. */
     void (*on_event)(void *arg, enum store_event_level level, const char *text);
     void (*on_progress)(void *arg);
@@ -76,11 +79,18 @@ bool store_must_roll(const struct store *store, const struct batch *batch);
 int store_roll(struct store *store, int64_t received_us, struct err *err);
 
 /* Between transactions. */
-int store_maintain(struct store *store, struct err *err); /* checkpoint, pending rebuild */
+/* A slice of whatever is due: rebuild, hand-over of a sealed segment, checkpoint, snapshot, expiry. */
+int store_maintain(struct store *store, struct err *err);
+
+/* Waits until every closed segment is sealed: for tools and tests. */
+int store_settle(struct store *store, struct err *err);
 int store_self_test(struct store *store, struct err *err);
 int store_check(struct store *store, const char *key, size_t len, struct store_answer *ret,
                 struct err *err);
 void store_fill_figures(struct store *store, struct figures *ret); /* reuses ret's lists */
+
+/* On a clean stop: writes the active filter's snapshot whole. A failure costs the next start time only. */
+int store_save_filters(struct store *store, struct err *err);
 
 /* Checkpoints and closes; what is half open is fine. */
 void store_close(struct store *store);

@@ -50,6 +50,16 @@ char *mem_strdup(const char *text)
     return memcpy(mem_alloc(len), text, len);
 }
 
+void *mem_zalloc_aligned(size_t alignment, size_t bytes)
+{
+    size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+    void *p = aligned_alloc(alignment, rounded);
+
+    if (!p)
+        out_of_memory(rounded);
+    return memset(p, 0, rounded);
+}
+
 void *mem_map(size_t bytes)
 {
     void *p = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

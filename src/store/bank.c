@@ -131,6 +131,15 @@ bool bank_ask_column(const struct bank *bank, uint32_t column, struct bloom_hash
     return true;
 }
 
+void bank_count_bits(struct bank *bank, uint32_t first)
+{
+    for (uint32_t c = first; c < bank->columns; c++)
+        bank->column[c].bits_set = 0;
+    for (uint64_t row = 0; row < bank->shape.bits; row++)
+        for (uint32_t c = first; c < bank->columns; c++)
+            bank->column[c].bits_set += bank->bits[row * bank->words + c / 64] >> c % 64 & 1;
+}
+
 int bank_explain(const struct bank *bank, struct bloom_hash hash, uint64_t *ret_positions)
 {
     uint64_t *mask = mem_alloc(bank->words * sizeof *mask);

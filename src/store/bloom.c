@@ -100,3 +100,23 @@ bool bloom_ask(const struct bloom *bloom, struct bloom_hash hash)
     }
     return true;
 }
+
+void bloom_prefetch(const struct bloom *bloom, struct bloom_hash hash)
+{
+    for (uint32_t i = 0; i < 2 && i < bloom->shape.hashes; i++)
+        __builtin_prefetch(&bloom->words[bloom_next_position(&hash, bloom->shape.bits, i) / 64]);
+}
+
+int bloom_explain(const struct bloom *bloom, struct bloom_hash hash, uint64_t *ret_positions)
+{
+    int zero = -1;
+
+    for (uint32_t i = 0; i < bloom->shape.hashes; i++) {
+        uint64_t at = bloom_next_position(&hash, bloom->shape.bits, i);
+
+        ret_positions[i] = at;
+        if (zero < 0 && !(bloom->words[at / 64] >> at % 64 & 1))
+            zero = (int)i;
+    }
+    return zero;
+}

@@ -71,8 +71,12 @@ int catalog_list(const char *dir, struct catalog_entry **ret, size_t *ret_n, str
         if (parse_name(file->d_name, ".db", &entry)) {
             list = mem_realloc(list, n + 1, sizeof *list);
             list[n++] = entry;
-        } else if (parse_name(file->d_name, ".db.new", &entry)) {
+        } else if (parse_name(file->d_name, ".db.new", &entry) ||
+                   parse_name(file->d_name, ".keys.new", &entry) ||
+                   parse_name(file->d_name, ".bloom.new", &entry)) {
             catalog_remove_temporary(dir, entry.name);
+        } else if (parse_name(file->d_name, ".expired", &entry)) {
+            catalog_remove_expired(dir, entry.name);
         }
     }
     int failed = errno;
@@ -122,15 +126,29 @@ int catalog_publish(const char *dir, const char *name, const char *from, const c
     return sync_path(dir, O_RDONLY | O_DIRECTORY, err);
 }
 
-void catalog_remove_temporary(const char *dir, const char *name)
+static void remove_each(const char *dir, const char *name, const char *const suffixes[])
 {
-    static const char *const suffixes[] = {".db.new", ".db.new-wal", ".db.new-shm", ".db.new-journal"};
     char path[CATALOG_PATH_MAX];
 
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        catalog_path(path, dir, name, suffixes[i]);
+    for (; *suffixes; suffixes++) {
+        catalog_path(path, dir, name, *suffixes);
         unlink(path);
     }
+}
+
+void catalog_remove_temporary(const char *dir, const char *name)
+{
+    static const char *const suffixes[] = {".db.new",   ".db.new-wal", ".db.new-shm", ".db.new-journal",
+                                           ".keys.new", ".bloom.new",  NULL};
+
+    remove_each(dir, name, suffixes);
+}
+
+void catalog_remove_expired(const char *dir, const char *name)
+{
+    static const char *const suffixes[] = {".keys", ".bloom", ".expired", NULL};
+
+    remove_each(dir, name, suffixes);
 }
 
 uint64_t catalog_bytes(const char *dir, const char *name, const char *suffix)

@@ -8,9 +8,9 @@
 #include "store/store_state.h"
 
 enum {
-    MEMBERS_MAX = 1024,    /* stored keys asked in one self-test */
-    STRANGERS_N = 1024,    /* never-issued keys asked in one self-test */
-    KEY_BYTES_MAX = 65536, /* longest stored key that the self-test reads */
+    MEMBERS_MAX = 1024,  /* stored keys asked in one self-test */
+    SEALED_MEMBERS = 16, /* of them in each sealed segment */
+    STRANGERS_N = 1024,  /* never-issued keys asked in one self-test */
 };
 
 void store_answer_done(struct store_answer *answer)
@@ -22,37 +22,40 @@ void store_answer_done(struct store_answer *answer)
     *answer = (struct store_answer){0};
 }
 
+static void answer_filter(const struct screen_part *part, struct bloom_hash hash,
+                          struct store_filter_answer *ret)
+{
+    struct bloom_shape shape = part->sealed ? part->bloom.shape : part->bank.shape;
+
+    ret->bank = !part->sealed;
+    ret->bits = shape.bits;
+    ret->hashes = shape.hashes;
+    ret->positions = mem_alloc(shape.hashes * sizeof *ret->positions);
+    ret->zero = part->sealed ? bloom_explain(&part->bloom, hash, ret->positions)
+                             : bank_explain(&part->bank, hash, ret->positions);
+}
+
 static void answer_filters(struct store *store, struct bloom_hash hash, struct store_answer *ret)
 {
     ret->filters = mem_zalloc(store->segments_n, sizeof *ret->filters);
     ret->filters_n = store->segments_n;
     for (size_t i = 0; i < store->segments_n; i++) {
-        const struct bank *bank = &store->screen.parts[i].bank;
-        struct store_filter_answer *filter = &ret->filters[i];
-
-        memcpy(filter->segment, store->segments[i].name, sizeof filter->segment);
-        filter->bank = true;
-        filter->bits = bank->shape.bits;
-        filter->hashes = bank->shape.hashes;
-        filter->positions = mem_alloc(bank->shape.hashes * sizeof *filter->positions);
-        filter->zero = bank_explain(bank, hash, filter->positions);
+        memcpy(ret->filters[i].segment, store->segments[i].name, SEGMENT_NAME_MAX);
+        answer_filter(&store->screen.parts[i], hash, &ret->filters[i]);
     }
 }
 
 static int answer_exactly(struct store *store, const char *key, size_t len, struct store_answer *ret,
                           struct err *err)
 {
-    for (size_t i = 0; i < store->screen.candidates_n && !ret->present; i++) {
-        const struct screen_candidate *candidate = &store->screen.candidates[i];
-        struct segment *db = store_segment_db(store, candidate->part, err);
-        struct segment_found found;
+    struct segment_found found;
 
-        if (!db || segment_find(db, candidate->generation, key, len, &ret->present, &found, err) < 0)
+    for (size_t i = 0; i < store->screen.candidates_n && !ret->present; i++)
+        if (store_find(store, &store->screen.candidates[i], key, len, &ret->present, &found, err) < 0)
             return err->code;
-        if (ret->present) {
-            ret->seq = found.seq;
-            ret->received_us = found.received_us;
-        }
+    if (ret->present) {
+        ret->seq = found.seq;
+        ret->received_us = found.received_us;
     }
     return 0;
 }
@@ -88,32 +91,47 @@ int store_check(struct store *store, const char *key, size_t len, struct store_a
 
 /* ---- self-test ---- */
 
-/* One random stored key of a generation: must be maybe in its place, and found exactly. */
-static int ask_member(struct store *store, size_t part, uint32_t generation, char *key, struct err *err)
+/* Where the self-test looks: each generation of a segment, or a sealed segment so many times. */
+static uint32_t places_of(const struct store_segment *segment)
+{
+    if (segment->state == SEGMENT_SEALED)
+        return segment->rows ? SEALED_MEMBERS : 0;
+    return segment->generations_n;
+}
+
+static int64_t random_seq(const struct store_segment *segment, uint32_t place)
+{
+    bool sealed = segment->state == SEGMENT_SEALED;
+    int64_t first = sealed ? segment->meta.first_seq : segment->generation_first_seq[place];
+    int64_t end = sealed || place + 1 == segment->generations_n
+                      ? store_next_seq(segment)
+                      : segment->generation_first_seq[place + 1];
+    uint64_t random = (uint64_t)randombytes_random() << 32 | randombytes_random();
+
+    return end > first ? first + (int64_t)(random % (uint64_t)(end - first)) : 0;
+}
+
+/* One random stored key: must be maybe in its place, and found exactly. */
+static int ask_member(struct store *store, size_t part, uint32_t place, char *key, struct err *err)
 {
     struct store_segment *segment = &store->segments[part];
-    int64_t first = segment->generation_first_seq[generation];
-    int64_t end = generation + 1 < segment->generations_n
-                      ? segment->generation_first_seq[generation + 1]
-                      : store_next_seq(segment);
+    bool sealed = segment->state == SEGMENT_SEALED;
+    int64_t seq = random_seq(segment, place);
     struct segment *db = store_segment_db(store, part, err);
+    struct screen_candidate candidate = {part, sealed ? -1 : (int64_t)place};
     struct segment_found found;
-    uint32_t stored_in;
+    uint32_t generation;
     bool there;
     size_t len;
 
     if (!db)
         return err->code;
-    if (end == first)
+    if (seq == 0) /* a generation of ghosts only */
         return 0;
-    int64_t seq = first + (int64_t)(((uint64_t)randombytes_random() << 32 | randombytes_random()) %
-                                    (uint64_t)(end - first));
-
-    if (segment_key_at(db, seq, key, KEY_BYTES_MAX, &len, &stored_in, &there, err) < 0)
+    if (segment_key_at(db, seq, key, STORE_KEY_BYTES_MAX, &len, &generation, &there, err) < 0 ||
+        (there && store_find(store, &candidate, key, len, &there, &found, err) < 0))
         return err->code;
-    if (there && segment_find(db, stored_in, key, len, &there, &found, err) < 0)
-        return err->code;
-    if (!there || stored_in != generation || found.seq != seq)
+    if (!there || (sealed ? found.seq > seq : found.seq != seq))
         return err_set(err, ERR_CORRUPT, "%s.db: the self-test does not find the key of row %lld",
                        segment->name, (long long)seq);
     store->members_asked++;
@@ -124,25 +142,54 @@ static int ask_member(struct store *store, size_t part, uint32_t generation, cha
     return 0;
 }
 
-/* Every generation has its turn; the cursor carries over to the next self-test. */
+/* Every place has its turn; the cursor carries over to the next self-test. */
 static int ask_members(struct store *store, struct err *err)
 {
     uint64_t total = 0;
-    char *key = mem_alloc(KEY_BYTES_MAX);
+    char *key = mem_alloc(STORE_KEY_BYTES_MAX);
     int ret = 0;
 
     for (size_t i = 0; i < store->segments_n; i++)
-        total += store->segments[i].generations_n;
+        total += places_of(&store->segments[i]);
     for (uint64_t asked = 0; asked < total && asked < MEMBERS_MAX && ret == 0; asked++) {
         uint64_t at = store->self_test_cursor++ % total;
         size_t part = 0;
 
-        while (at >= store->segments[part].generations_n)
-            at -= store->segments[part++].generations_n;
+        while (at >= places_of(&store->segments[part]))
+            at -= places_of(&store->segments[part++]);
         ret = ask_member(store, part, (uint32_t)at, key, err);
     }
     free(key);
     return ret;
+}
+
+/* Sealed filters never change: a part of one is summed each time, and the sum held against what it was
+ * when the filter was made or read. */
+static void sweep_filters(struct store *store)
+{
+    struct store_sweep *sweep = &store->sweep;
+    unsigned char sum[STORE_SUM_BYTES];
+
+    if (sweep->part >= store->segments_n || store->segments[sweep->part].state != SEGMENT_SEALED) {
+        sweep->part = sweep->part + 1 < store->segments_n ? sweep->part + 1 : 0;
+        sweep->at = 0;
+        return;
+    }
+    const struct bloom *bloom = &store->screen.parts[sweep->part].bloom;
+    size_t rest = bloom_memory(bloom) - sweep->at;
+    size_t len = rest < STORE_SWEEP_BYTES ? rest : STORE_SWEEP_BYTES;
+
+    if (sweep->at == 0)
+        crypto_generichash_init(&sweep->sum, NULL, 0, sizeof sum);
+    crypto_generichash_update(&sweep->sum, (const unsigned char *)bloom->words + sweep->at, len);
+    sweep->at += len;
+    if (sweep->at < bloom_memory(bloom))
+        return;
+    crypto_generichash_final(&sweep->sum, sum, sizeof sum);
+    if (memcmp(sum, store->segments[sweep->part].filter_sum, sizeof sum) != 0)
+        store_false_negative(store, sweep->part, "the checksum sweep");
+    sweep->part++;
+    sweep->at = 0;
 }
 
 /* A key never holds a control character, so one that begins with U+0001 was never issued. */
@@ -164,6 +211,7 @@ int store_self_test(struct store *store, struct err *err)
     if (ask_members(store, err) < 0)
         return err_prefix(err, "self-test");
     ask_strangers(store);
+    sweep_filters(store);
     double expected = store->strangers_expected / (double)store->strangers_asked;
     double low, high;
 

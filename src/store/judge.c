@@ -31,6 +31,7 @@ int store_begin(struct store *store, struct err *err)
         .rejects = active->rejects,
         .reject_bytes = active->reject_bytes,
         .first_received_us = active->first_received_us,
+        .last_received_us = active->last_received_us,
     };
     if (!foreign_write)
         return 0;
@@ -55,6 +56,7 @@ void store_rollback(struct store *store)
     active->rejects = store->saved.rejects;
     active->reject_bytes = store->saved.reject_bytes;
     active->first_received_us = store->saved.first_received_us;
+    active->last_received_us = store->saved.last_received_us;
     uint32_t g = active->generations_n;
 
     while (g > 0 && active->generation_first_seq[g - 1] >= store_next_seq(active))
@@ -118,13 +120,10 @@ static int find_in_candidates(struct store *store, const struct batch *batch,
 {
     *ret_found = false;
     for (size_t i = 0; i < store->screen.candidates_n && !*ret_found; i++) {
-        const struct screen_candidate *candidate = &store->screen.candidates[i];
-        struct segment *db = store_segment_db(store, candidate->part, err);
-
-        if (!db || segment_find(db, candidate->generation, batch_key(batch, trade), trade->key_len,
-                                ret_found, ret, err) < 0)
+        *ret_part = store->screen.candidates[i].part;
+        if (store_find(store, &store->screen.candidates[i], batch_key(batch, trade), trade->key_len,
+                       ret_found, ret, err) < 0)
             return err->code;
-        *ret_part = candidate->part;
     }
     return 0;
 }
@@ -167,6 +166,8 @@ static int insert(struct store *store, const struct batch *batch, struct batch_t
     screen_insert(&store->screen, hash);
     if (!active->rows++)
         active->first_received_us = batch->received_us;
+    if (active->last_received_us < batch->received_us)
+        active->last_received_us = batch->received_us;
     trade->seq = row.seq;
     trade->verdict = VERDICT_NEW;
     return 0;

@@ -19,27 +19,54 @@ void screen_init(struct screen *screen, const struct screen_config *config,
     screen->recent = mem_zalloc(SCREEN_RECENT_MAX, 1);
 }
 
+static void free_part(struct screen_part *part)
+{
+    if (part->sealed)
+        bloom_done(&part->bloom);
+    else
+        bank_done(&part->bank);
+}
+
 void screen_done(struct screen *screen)
 {
     for (size_t i = 0; i < screen->parts_n; i++)
-        bank_done(&screen->parts[i].bank);
+        free_part(&screen->parts[i]);
     free(screen->parts);
     free(screen->candidates);
     free(screen->recent);
     *screen = (struct screen){0};
 }
 
-/* A third of the rate, shared equally by the generations that a segment is planned to have. */
+static uint64_t planned_columns(const struct screen *screen, uint32_t generation_keys,
+                                uint64_t columns_known)
+{
+    uint64_t planned = (screen->config.segment_rows + generation_keys - 1) / generation_keys;
+
+    return planned < columns_known ? columns_known : planned;
+}
+
+struct bloom_shape screen_column_shape(const struct screen *screen, uint32_t generation_keys,
+                                       uint64_t columns_known)
+{
+    double third = screen->config.false_positive_rate / 3;
+    double columns = (double)planned_columns(screen, generation_keys, columns_known);
+
+    return bloom_shape_for(generation_keys, fmax(third / columns, rate_min));
+}
+
+struct bloom_shape screen_sealed_shape(const struct screen *screen, uint64_t keys)
+{
+    double third = screen->config.false_positive_rate / 3;
+    double share = (double)keys / (double)screen->config.capacity;
+
+    return bloom_shape_for(keys, fmin(fmax(third * share, rate_min), third));
+}
+
 static void init_bank(const struct screen *screen, struct bank *bank, uint32_t generation_keys,
                       uint64_t columns_known)
 {
-    uint64_t planned = (screen->config.segment_rows + generation_keys - 1) / generation_keys;
-    double third = screen->config.false_positive_rate / 3;
-
-    if (planned < columns_known)
-        planned = columns_known;
-    bank_init(bank, bloom_shape_for(generation_keys, fmax(third / (double)planned, rate_min)),
-              (uint32_t)planned);
+    bank_init(bank, screen_column_shape(screen, generation_keys, columns_known),
+              (uint32_t)planned_columns(screen, generation_keys, columns_known));
 }
 
 void screen_add_part(struct screen *screen, uint32_t generation_keys, uint64_t columns_known)
@@ -57,7 +84,7 @@ void screen_empty_part(struct screen *screen, size_t index, uint64_t columns_kno
     struct screen_part *part = &screen->parts[index];
     uint32_t generation_keys = part->generation_keys;
 
-    bank_done(&part->bank);
+    free_part(part);
     *part = (struct screen_part){.generation_keys = generation_keys};
     init_bank(screen, &part->bank, generation_keys, columns_known);
 }
@@ -78,21 +105,56 @@ static void close_column(struct screen_part *part, uint32_t column)
     part->fullest = fmax(part->fullest, (double)done->bits_set / (double)part->bank.shape.bits);
 }
 
-static void begin_column(struct screen_part *part)
+static void sum_columns(struct screen_part *part)
 {
-    if (part->bank.columns)
-        close_column(part, part->bank.columns - 1);
-    bank_begin_column(&part->bank);
+    part->log_pass = part->fullest = 0;
+    part->bits_set = part->keys = 0;
+    for (uint32_t i = 0; i + 1 < part->bank.columns; i++)
+        close_column(part, i);
+}
+
+void screen_adopt_bank(struct screen *screen, size_t index, struct bank *bank)
+{
+    struct screen_part *part = &screen->parts[index];
+    uint32_t generation_keys = part->generation_keys;
+
+    free_part(part);
+    *part = (struct screen_part){.generation_keys = generation_keys, .bank = *bank};
+    *bank = (struct bank){0};
+}
+
+void screen_seal_part(struct screen *screen, size_t index, struct bloom *bloom)
+{
+    struct screen_part *part = &screen->parts[index];
+
+    free_part(part);
+    *part = (struct screen_part){
+        .sealed = true,
+        .bloom = *bloom,
+        .log_pass = log1p(-fmin(bloom_predict(bloom->shape, bloom->keys), 1 - 1e-12)),
+        .bits_set = bloom->bits_set,
+        .keys = bloom->keys,
+        .fullest = (double)bloom->bits_set / (double)bloom->shape.bits,
+    };
+    *bloom = (struct bloom){0};
+    screen_loaded(screen);
+}
+
+void screen_remove_first(struct screen *screen)
+{
+    free_part(&screen->parts[0]);
+    screen->parts_n--;
+    memmove(screen->parts, screen->parts + 1, screen->parts_n * sizeof *screen->parts);
+    screen_loaded(screen);
 }
 
 void screen_load(struct screen *screen, size_t index, uint32_t generation, struct bloom_hash hash)
 {
-    struct screen_part *part = &screen->parts[index];
+    struct bank *bank = &screen->parts[index].bank;
 
-    assert(generation + 1 >= part->bank.columns);
-    while (part->bank.columns <= generation)
-        begin_column(part);
-    bank_add(&part->bank, generation, hash);
+    while (bank->columns <= generation)
+        bank_begin_column(bank);
+    bank_add(bank, generation, hash);
 }
 
 static double current_log_pass(const struct screen_part *part)
@@ -111,7 +173,7 @@ static void predict(struct screen *screen)
     screen->predicted_until = load + 1 + active->generation_keys / PREDICTION_STEPS;
 }
 
-void screen_loaded(struct screen *screen)
+static void sum_parts(struct screen *screen)
 {
     screen->log_pass_rest = 0;
     for (size_t i = 0; i < screen->parts_n; i++) {
@@ -122,6 +184,14 @@ void screen_loaded(struct screen *screen)
     predict(screen);
 }
 
+void screen_loaded(struct screen *screen)
+{
+    for (size_t i = 0; i < screen->parts_n; i++)
+        if (!screen->parts[i].sealed)
+            sum_columns(&screen->parts[i]);
+    sum_parts(screen);
+}
+
 struct bloom_hash screen_hash(const struct screen *screen, const char *key, size_t len)
 {
     return bloom_hash(screen->secret, key, len);
@@ -130,7 +200,10 @@ struct bloom_hash screen_hash(const struct screen *screen, const char *key, size
 void screen_prefetch(const struct screen *screen, struct bloom_hash hash)
 {
     for (size_t i = screen->parts_n; i-- > 0;)
-        bank_prefetch(&screen->parts[i].bank, hash);
+        if (screen->parts[i].sealed)
+            bloom_prefetch(&screen->parts[i].bloom, hash);
+        else
+            bank_prefetch(&screen->parts[i].bank, hash);
 }
 
 static void add_candidate(struct screen *screen, size_t part, int64_t generation)
@@ -162,18 +235,28 @@ static void add_mask(struct screen *screen, size_t index)
 enum screen_answer screen_ask(struct screen *screen, struct bloom_hash hash)
 {
     screen->candidates_n = 0;
-    for (size_t i = screen->parts_n; i-- > 0;)
-        if (bank_ask(&screen->parts[i].bank, hash))
+    for (size_t i = screen->parts_n; i-- > 0;) {
+        struct screen_part *part = &screen->parts[i];
+
+        if (part->sealed) {
+            if (bloom_ask(&part->bloom, hash))
+                add_candidate(screen, i, -1);
+        } else if (bank_ask(&part->bank, hash)) {
             add_mask(screen, i);
+        }
+    }
     return screen->candidates_n ? SCREEN_MAYBE : SCREEN_ABSENT;
 }
 
 void screen_suspect_all(struct screen *screen)
 {
     screen->candidates_n = 0;
-    for (size_t i = screen->parts_n; i-- > 0;)
+    for (size_t i = screen->parts_n; i-- > 0;) {
+        if (screen->parts[i].sealed)
+            add_candidate(screen, i, -1);
         for (uint32_t g = screen->parts[i].bank.columns; g-- > 0;)
             add_candidate(screen, i, g);
+    }
 }
 
 static void count_recent(struct screen *screen, bool was_false_positive)
@@ -209,8 +292,10 @@ uint32_t screen_current_generation(struct screen *screen)
     uint32_t n = part->bank.columns;
 
     if (!n || part->bank.column[n - 1].keys >= part->generation_keys) {
-        begin_column(part);
-        screen_loaded(screen);
+        if (n)
+            close_column(part, n - 1);
+        bank_begin_column(&part->bank);
+        sum_parts(screen);
     }
     return part->bank.columns - 1;
 }
@@ -229,6 +314,8 @@ bool screen_holds(const struct screen *screen, size_t part, uint32_t generation,
 {
     const struct bank *bank = &screen->parts[part].bank;
 
+    if (screen->parts[part].sealed)
+        return bloom_ask(&screen->parts[part].bloom, hash);
     return generation < bank->columns && bank_ask_column(bank, generation, hash);
 }
 
@@ -249,6 +336,15 @@ struct filter_figures screen_column_figures(const struct screen *screen, size_t 
 struct filter_figures screen_part_figures(const struct screen *screen, size_t index)
 {
     const struct screen_part *part = &screen->parts[index];
+
+    if (part->sealed)
+        return (struct filter_figures){
+            .bits = part->bloom.shape.bits,
+            .bits_set = part->bits_set,
+            .keys = part->keys,
+            .hashes = part->bloom.shape.hashes,
+            .predicted_fpr = -expm1(part->log_pass),
+        };
     struct filter_figures ret = {
         .bits = part->bank.shape.bits * part->bank.columns,
         .bits_set = part->bits_set,
@@ -285,7 +381,8 @@ void screen_fill_figures(const struct screen *screen, struct figures *ret)
         ret->bits += part.bits;
         ret->bits_set += part.bits_set;
         ret->keys += part.keys;
-        ret->memory_bytes += bank_memory(&screen->parts[i].bank);
+        ret->memory_bytes += screen->parts[i].sealed ? bloom_memory(&screen->parts[i].bloom)
+                                                     : bank_memory(&screen->parts[i].bank);
         ret->fullest = fmax(ret->fullest, part_fullest(&screen->parts[i]));
     }
     ret->capacity = screen->config.capacity;

@@ -40,6 +40,7 @@ static const char schema[] =
     X(INSERT, "INSERT INTO trade (seq, generation, key, received, feed, fingerprint, message)"         \
               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (generation, key) DO NOTHING")         \
     X(FIND, "SELECT seq, received, fingerprint FROM trade WHERE generation = ?1 AND key = ?2")         \
+    X(FIND_SEQ, "SELECT seq, received, fingerprint FROM trade WHERE seq = ?1")                         \
     X(HAS_CONFLICT, "SELECT 1 FROM conflict WHERE seq = ?1 AND fingerprint = ?2")                      \
     X(ADD_CONFLICT, "INSERT INTO conflict (seq, fingerprint, received, feed, key, message)"            \
                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                \
@@ -67,7 +68,7 @@ struct segment {
 
 /* ---- errors ---- */
 
-static enum err_code code_of(int rc)
+int segment_error_code(int rc)
 {
     switch (rc & 0xff) {
     case SQLITE_FULL:
@@ -94,9 +95,9 @@ static int fail(const struct segment *segment, int rc, const char *doing, struct
 {
     int system = segment->db ? sqlite3_system_errno(segment->db) : 0;
 
-    return err_set(err, code_of(rc), "%s.db: %s: %s%s%s", segment->name, doing,
-                   segment->db ? sqlite3_errmsg(segment->db) : sqlite3_errstr(rc), system ? ": " : "",
-                   system ? strerror(system) : "");
+    return err_set(err, (enum err_code)segment_error_code(rc), "%s.db: %s: %s%s%s", segment->name,
+                   doing, segment->db ? sqlite3_errmsg(segment->db) : sqlite3_errstr(rc),
+                   system ? ": " : "", system ? strerror(system) : "");
 }
 
 /* ---- statements ---- */
@@ -331,13 +332,15 @@ void segment_close(struct segment *segment)
 
 int segment_totals(struct segment *segment, struct segment_totals *ret, struct err *err)
 {
-    int64_t last, generation, received, conflicts, rejects, reject_bytes, first;
+    int64_t last, generation, received, last_received, conflicts, rejects, reject_bytes, first;
 
     if (query_int(segment, "SELECT first_seq FROM meta", 0, &first, err) < 0 ||
         query_int(segment, "SELECT max(seq) FROM trade", first - 1, &last, err) < 0 ||
         query_int(segment, "SELECT generation FROM trade ORDER BY seq DESC LIMIT 1", 0, &generation,
                   err) < 0 ||
         query_int(segment, "SELECT received FROM trade ORDER BY seq LIMIT 1", 0, &received, err) < 0 ||
+        query_int(segment, "SELECT received FROM trade ORDER BY seq DESC LIMIT 1", 0, &last_received,
+                  err) < 0 ||
         query_int(segment, "SELECT count(*) FROM conflict", 0, &conflicts, err) < 0 ||
         query_int(segment, "SELECT count(*) FROM reject", 0, &rejects, err) < 0 ||
         query_int(segment, "SELECT total(length(line)) FROM reject", 0, &reject_bytes, err) < 0)
@@ -346,6 +349,7 @@ int segment_totals(struct segment *segment, struct segment_totals *ret, struct e
         .last_seq = last,
         .last_generation = (uint32_t)generation,
         .first_received_us = received,
+        .last_received_us = last_received,
         .conflicts = (uint64_t)conflicts,
         .rejects = (uint64_t)rejects,
         .reject_bytes = (uint64_t)reject_bytes,
@@ -420,17 +424,12 @@ int segment_insert(struct segment *segment, const struct segment_row *row, bool 
     return 0;
 }
 
-int segment_find(struct segment *segment, int64_t generation, const char *key, size_t len,
-                 bool *ret_found, struct segment_found *ret, struct err *err)
+/* Steps a look-up to its one row, or to none. */
+static int step_find(struct segment *segment, sqlite3_stmt *find, bool *ret_found,
+                     struct segment_found *ret, struct err *err)
 {
-    sqlite3_stmt *find = prepare(segment, S_FIND, err);
-    int result = 0;
-
-    if (!find)
-        return err->code;
-    sqlite3_bind_int64(find, 1, generation);
-    bind_text(find, 2, key, len);
     int rc = sqlite3_step(find);
+    int result = 0;
 
     *ret_found = rc == SQLITE_ROW;
     if (rc == SQLITE_ROW) {
@@ -442,6 +441,34 @@ int segment_find(struct segment *segment, int64_t generation, const char *key, s
     }
     sqlite3_reset(find);
     return result;
+}
+
+int segment_find(struct segment *segment, int64_t generation, const char *key, size_t len,
+                 bool *ret_found, struct segment_found *ret, struct err *err)
+{
+    sqlite3_stmt *find = prepare(segment, S_FIND, err);
+
+    if (!find)
+        return err->code;
+    sqlite3_bind_int64(find, 1, generation);
+    bind_text(find, 2, key, len);
+    return step_find(segment, find, ret_found, ret, err);
+}
+
+int segment_find_seq(struct segment *segment, int64_t seq, struct segment_found *ret, struct err *err)
+{
+    sqlite3_stmt *find = prepare(segment, S_FIND_SEQ, err);
+    bool found;
+
+    if (!find)
+        return err->code;
+    sqlite3_bind_int64(find, 1, seq);
+    if (step_find(segment, find, &found, ret, err) < 0)
+        return err->code;
+    return found
+               ? 0
+               : err_set(err, ERR_CORRUPT, "%s.db: row %lld, which its sealed keys name, is not there",
+                         segment->name, (long long)seq);
 }
 
 int segment_has_conflict(struct segment *segment, int64_t seq, uint64_t fingerprint, bool *ret,

@@ -4,7 +4,7 @@
  *   2. list the segments in order; none: create the first
  *   3. each file: ours, readable, first_seq = its predecessor's last + 1 (finds lost files and WALs)
  *   4. the last one is opened for writing: its WAL is played back and made durable
- *   5. the filters are built from the rows
+ *   5. each filter is made to hold every key (load.c)
  */
 #include "store/store.h"
 
@@ -19,8 +19,6 @@
 #include "base/mem.h"
 #include "store/store_state.h"
 
-enum { PROGRESS_ROWS = 4096 }; /* a sign of life every so many rows of a rebuild */
-
 void store_event(const struct store *store, enum store_event_level level, const char *format, ...)
 {
     char text[ERR_TEXT_MAX];
@@ -32,12 +30,6 @@ void store_event(const struct store *store, enum store_event_level level, const 
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     store->config.on_event(store->config.arg, level, text);
-}
-
-static void progress(const struct store *store)
-{
-    if (store->config.on_progress)
-        store->config.on_progress(store->config.arg);
 }
 
 void store_note_generation(struct store_segment *segment, uint32_t generation)
@@ -52,7 +44,17 @@ void store_note_generation(struct store_segment *segment, uint32_t generation)
 
 /* ---- the files of closed segments are held open in bounded number ---- */
 
-static void close_least_used(struct store *store)
+void store_release(struct store_segment *segment)
+{
+    if (segment->state != SEGMENT_ACTIVE && segment->state != SEGMENT_DRAINING) {
+        segment_close(segment->db);
+        segment->db = NULL;
+    }
+    sealed_close(segment->keys);
+    segment->keys = NULL;
+}
+
+static void release_least_used(struct store *store)
 {
     struct store_segment *least = NULL;
     size_t open = 0;
@@ -60,16 +62,14 @@ static void close_least_used(struct store *store)
     for (size_t i = 0; i + 1 < store->segments_n; i++) {
         struct store_segment *segment = &store->segments[i];
 
-        if (segment->state != SEGMENT_CLOSED || !segment->db)
+        if (segment->state < SEGMENT_CLOSED || (!segment->db && !segment->keys))
             continue;
         open++;
         if (!least || segment->last_use < least->last_use)
             least = segment;
     }
-    if (open >= STORE_OPEN_SEGMENTS_MAX) {
-        segment_close(least->db);
-        least->db = NULL;
-    }
+    if (open >= STORE_OPEN_SEGMENTS_MAX)
+        store_release(least);
 }
 
 struct segment *store_segment_db(struct store *store, size_t i, struct err *err)
@@ -79,7 +79,7 @@ struct segment *store_segment_db(struct store *store, size_t i, struct err *err)
 
     segment->last_use = ++store->use_tick;
     if (!segment->db) {
-        close_least_used(store);
+        release_least_used(store);
         if (segment_open(&segment->db, store->data_dir, segment->name, false, &meta, err) < 0)
             return NULL;
         if (memcmp(meta.id, segment->meta.id, sizeof meta.id) != 0) {
@@ -91,68 +91,38 @@ struct segment *store_segment_db(struct store *store, size_t i, struct err *err)
     return segment->db;
 }
 
-/* ---- filters from rows ---- */
-
-struct load {
-    struct store *store;
-    size_t part;
-    int64_t next_seq;    /* that the next row must have */
-    uint32_t generation; /* of the last row */
-};
-
-static int load_row(void *arg, const struct segment_row *row, struct err *err)
+struct sealed *store_segment_keys(struct store *store, size_t i, struct err *err)
 {
-    struct load *load = arg;
-    struct store_segment *segment = &load->store->segments[load->part];
+    struct store_segment *segment = &store->segments[i];
 
-    if (row->seq != load->next_seq || row->generation < load->generation)
-        return err_set(err, ERR_CORRUPT, "%s.db: row %lld of generation %u where row %lld should stand",
-                       segment->name, (long long)row->seq, row->generation, (long long)load->next_seq);
-    segment->rows = (uint64_t)(row->seq - segment->meta.first_seq);
-    store_note_generation(segment, row->generation);
-    screen_load(&load->store->screen, load->part, row->generation,
-                screen_hash(&load->store->screen, row->key, row->key_len));
-    load->generation = row->generation;
-    load->next_seq++;
-    if (row->seq % PROGRESS_ROWS == 0)
-        progress(load->store);
-    return 0;
+    segment->last_use = ++store->use_tick;
+    if (!segment->keys) {
+        release_least_used(store);
+        if (sealed_open(&segment->keys, store->data_dir, segment->name, segment->meta.id, segment->rows,
+                        err) < 0)
+            return NULL;
+    }
+    return segment->keys;
 }
 
-/* Empties the part and puts every stored key in again; the count must come out as before. */
-static int load_part(struct store *store, size_t part, struct err *err)
+int store_find(struct store *store, const struct screen_candidate *candidate, const char *key,
+               size_t len, bool *ret_found, struct segment_found *ret, struct err *err)
 {
-    struct store_segment *segment = &store->segments[part];
-    struct segment *db = store_segment_db(store, part, err);
-    struct load load = {.store = store, .part = part, .next_seq = segment->meta.first_seq};
-    uint64_t rows = segment->rows;
+    bool sealed = candidate->generation < 0;
+    struct sealed *keys = sealed ? store_segment_keys(store, candidate->part, err) : NULL;
+    int64_t seq;
+
+    *ret_found = false;
+    if (sealed && (!keys || sealed_find(keys, key, len, ret_found, &seq, err) < 0))
+        return err->code;
+    if (sealed && !*ret_found)
+        return 0;
+    struct segment *db = store_segment_db(store, candidate->part, err);
 
     if (!db)
         return err->code;
-    segment->generations_n = 0;
-    int ret = segment_scan(db, segment->meta.first_seq, load_row, &load, err);
-
-    segment->rows = rows;
-    screen_loaded(&store->screen);
-    store->figures_whole = true;
-    if (ret == 0 && load.next_seq != store_next_seq(segment))
-        ret = err_set(err, ERR_CORRUPT, "%s.db: %llu rows where %llu should stand", segment->name,
-                      (unsigned long long)(load.next_seq - segment->meta.first_seq),
-                      (unsigned long long)rows);
-    return ret;
-}
-
-static int rebuild_part(struct store *store, size_t part, struct err *err)
-{
-    struct store_segment *segment = &store->segments[part];
-
-    screen_empty_part(&store->screen, part, segment->generations_n);
-    if (load_part(store, part, err) < 0)
-        return err->code;
-    segment->rebuild = false;
-    store_event(store, STORE_WARNING, "%s: filter rebuilt from %llu rows", segment->name,
-                (unsigned long long)segment->rows);
-    return 0;
+    return sealed ? segment_find_seq(db, seq, ret, err)
+                  : segment_find(db, candidate->generation, key, len, ret_found, ret, err);
 }
 
 void store_false_negative(struct store *store, size_t part, const char *found_by)
@@ -205,8 +175,7 @@ static int open_active(struct store *store, struct err *err)
     return 0;
 }
 
-/* Takes a closed file out of WAL mode, when no reader is in the way, and lets go of it. */
-static int try_close(struct store *store, struct store_segment *segment, struct err *err)
+int store_try_close(struct store *store, struct store_segment *segment, struct err *err)
 {
     bool done;
 
@@ -251,6 +220,7 @@ int store_roll(struct store *store, int64_t received_us, struct err *err)
         day = old->meta.day; /* segments never go backwards in time */
     if (create_segment(store, old->number + 1, day, store_next_seq(old), name, err) < 0)
         return err_prefix(err, "rolling to a new segment");
+    store_stop_snapshot(store);
     append_segment(store, name, old->number + 1);
     screen_add_part(&store->screen, store->config.generation_keys, 0);
     if (open_active(store, err) < 0) {
@@ -258,8 +228,9 @@ int store_roll(struct store *store, int64_t received_us, struct err *err)
         return err_prefix(err, "rolling to a new segment");
     }
     store->roll_wanted = false;
+    store->snapshot.rows_saved = 0;
     store_event(store, STORE_INFO, "%s begins", name);
-    return tolerate(try_close(store, &store->segments[store->segments_n - 2], err));
+    return tolerate(store_try_close(store, &store->segments[store->segments_n - 2], err));
 }
 
 /* ---- open ---- */
@@ -289,7 +260,7 @@ static int open_closed(struct store *store, size_t i, struct err *err)
         segment_close(segment->db);
         segment->db = NULL;
         if (segment_open(&segment->db, store->data_dir, segment->name, true, &segment->meta, err) < 0 ||
-            try_close(store, segment, err) < 0 || !store_segment_db(store, i, err))
+            store_try_close(store, segment, err) < 0 || !store_segment_db(store, i, err))
             return err->code;
     }
     segment->closed_bytes = catalog_bytes(store->data_dir, segment->name, ".db");
@@ -307,10 +278,30 @@ static int read_totals(struct store *store, size_t i, uint32_t *ret_generations,
         return err_set(err, ERR_CORRUPT, "%s.db: rows before its first_seq", segment->name);
     segment->rows = (uint64_t)(totals.last_seq - segment->meta.first_seq + 1);
     segment->first_received_us = totals.first_received_us;
+    segment->last_received_us = totals.last_received_us;
     segment->conflicts = totals.conflicts;
     segment->rejects = totals.rejects;
     segment->reject_bytes = totals.reject_bytes;
     *ret_generations = segment->rows ? totals.last_generation + 1 : 0;
+    return 0;
+}
+
+/* Sealed, if its sealed file is there and to be trusted; else that is made anew. */
+static int look_for_seal(struct store *store, size_t i, struct err *err)
+{
+    struct store_segment *segment = &store->segments[i];
+
+    if (catalog_bytes(store->data_dir, segment->name, ".keys") == 0)
+        return 0;
+    if (store_segment_keys(store, i, err)) {
+        segment->state = SEGMENT_SEALED;
+        segment->closed_bytes += catalog_bytes(store->data_dir, segment->name, ".keys") +
+                                 catalog_bytes(store->data_dir, segment->name, ".bloom");
+        return 0;
+    }
+    if (err->code != ERR_CORRUPT)
+        return err->code;
+    store_event(store, STORE_WARNING, "%s; it is sealed again", err->text);
     return 0;
 }
 
@@ -322,15 +313,13 @@ static int open_segment(struct store *store, const struct catalog_entry *entry, 
     uint32_t generations = 0;
 
     if ((last ? open_active(store, err) : open_closed(store, i, err)) < 0 ||
-        check_chain(store, i, err) < 0 || read_totals(store, i, &generations, err) < 0)
+        check_chain(store, i, err) < 0 || read_totals(store, i, &generations, err) < 0 ||
+        (segment->state == SEGMENT_CLOSED && look_for_seal(store, i, err) < 0))
         return err->code;
     screen_add_part(&store->screen, segment->meta.generation_keys, generations);
-    if (load_part(store, i, err) < 0)
+    if (store_load_part(store, i, generations, err) < 0)
         return err->code;
-    if (!last && segment->state == SEGMENT_CLOSED) {
-        segment_close(segment->db); /* opened again when a key is looked up in it */
-        segment->db = NULL;
-    }
+    store_release(segment); /* opened again when a key is looked up in it */
     return 0;
 }
 
@@ -358,12 +347,13 @@ out:
 
 int store_open(struct store **ret, const struct store_config *config, struct err *err)
 {
-    struct store *store = mem_zalloc(1, sizeof *store);
+    struct store *store = mem_zalloc_aligned(64, sizeof *store);
     unsigned char secret[CATALOG_SECRET_BYTES];
     bool new_secret;
 
     store->config = *config;
     store->data_dir = mem_strdup(config->data_dir);
+    store->clock_offset_us = clock_wall_us() - clock_mono_us();
     if (sodium_init() < 0)
         err_set(err, ERR_SYSTEM, "libsodium cannot start: no randomness");
     else if (catalog_secret(store->data_dir, secret, &new_secret, err) == 0) {
@@ -374,7 +364,7 @@ int store_open(struct store **ret, const struct store_config *config, struct err
                         .segment_rows = config->segment_rows,
                     },
                     secret);
-        if (open_segments(store, err) == 0) {
+        if (open_segments(store, err) == 0 && sealer_start(&store->sealer, store->data_dir, err) == 0) {
             *ret = store;
             return 0;
         }
@@ -392,41 +382,6 @@ bool store_is_full(struct store *store)
            free_bytes < store->config.disk_reserve_bytes;
 }
 
-/* ---- between transactions ---- */
-
-static int rebuild_marked(struct store *store, struct err *err)
-{
-    for (size_t i = 0; i < store->segments_n; i++)
-        if (store->segments[i].rebuild && rebuild_part(store, i, err) < 0)
-            return err_prefix(err, "rebuilding a filter");
-    store->distrust = false;
-    return 0;
-}
-
-int store_maintain(struct store *store, struct err *err)
-{
-    struct store_segment *active = store_active(store);
-    uint64_t rest;
-
-    if (store->distrust && rebuild_marked(store, err) < 0)
-        return err->code;
-    for (size_t i = 0; i + 1 < store->segments_n; i++)
-        if (store->segments[i].state == SEGMENT_DRAINING &&
-            try_close(store, &store->segments[i], err) < 0)
-            return err->code;
-    if (segment_wal_bytes(active->db) < STORE_CHECKPOINT_BYTES)
-        return 0;
-    if (segment_checkpoint(active->db, &rest, err) < 0)
-        return err->code;
-    if (rest > STORE_WAL_LIMIT_BYTES && !store->roll_wanted) {
-        store_event(store, STORE_WARNING,
-                    "%s: a reader keeps %llu MiB of WAL from being moved; rolling", active->name,
-                    (unsigned long long)rest >> 20);
-        store->roll_wanted = true;
-    }
-    return 0;
-}
-
 void store_close(struct store *store)
 {
     struct err ignored; /* a failed checkpoint is made good by the next start */
@@ -434,10 +389,13 @@ void store_close(struct store *store)
 
     if (!store)
         return;
+    sealer_stop(store->sealer);
+    store_stop_snapshot(store);
     if (store->segments_n && store_active(store)->db)
         segment_checkpoint(store_active(store)->db, &rest, &ignored);
     for (size_t i = 0; i < store->segments_n; i++) {
         segment_close(store->segments[i].db);
+        sealed_close(store->segments[i].keys);
         free(store->segments[i].generation_first_seq);
     }
     screen_done(&store->screen);
@@ -453,6 +411,7 @@ static const char *const state_names[] = {
     [SEGMENT_ACTIVE] = "active",
     [SEGMENT_DRAINING] = "draining",
     [SEGMENT_CLOSED] = "closed",
+    [SEGMENT_SEALED] = "sealed",
 };
 
 static void put_generation(const struct store *store, size_t part, uint32_t generation,
@@ -471,7 +430,7 @@ static void put_segment(const struct store *store, size_t i, struct segment_figu
     ret->state = state_names[segment->state];
     ret->rows = segment->rows;
     ret->first_seq = segment->meta.first_seq;
-    ret->bytes = segment->state == SEGMENT_CLOSED
+    ret->bytes = segment->state >= SEGMENT_CLOSED
                      ? segment->closed_bytes
                      : catalog_bytes(store->data_dir, segment->name, ".db") +
                            catalog_bytes(store->data_dir, segment->name, ".db-wal");
@@ -501,7 +460,7 @@ static void fill_segments(struct store *store, struct figures *ret)
     ret->segments = mem_realloc(ret->segments, store->segments_n, sizeof *ret->segments);
     ret->segments_n = store->segments_n;
     for (size_t i = 0; i < store->segments_n; i++)
-        if (i >= have || store->segments[i].state != SEGMENT_CLOSED)
+        if (i >= have || store->segments[i].state < SEGMENT_CLOSED)
             put_segment(store, i, &ret->segments[i]);
 }
 

@@ -357,6 +357,15 @@ static void give_back_rest(struct writer *writer)
     pthread_mutex_unlock(&writer->lock);
 }
 
+/* After a failure nothing more is written. */
+static void save_filters(struct writer *writer)
+{
+    struct err err;
+
+    if (atomic_load(&writer->state) != STORE_FAILED && store_save_filters(writer->store, &err) < 0)
+        pass_on_event(writer, STORE_WARNING, err.text);
+}
+
 static void *run(void *arg)
 {
     struct writer *writer = arg;
@@ -366,6 +375,7 @@ static void *run(void *arg)
         fail(writer, &err);
     else
         serve(writer);
+    save_filters(writer);
     store_close(writer->store);
     writer->store = NULL;
     give_back_rest(writer);
