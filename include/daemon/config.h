@@ -26,9 +26,6 @@ struct config {
     struct server_config server; /* listeners point at feeds below */
     struct http_config http;     /* points at http_bind and http_hosts */
     struct writer_config writer; /* store.data_dir points at data_dir; callbacks are main's */
-    uint64_t snapshot_rows;      /* of filter snapshots: after so many new rows */
-    int snapshot_interval_s;     /* and after so long; 0: only when it stops */
-    int retention_days;          /* 0: for ever */
     struct feed **feeds;         /* built in ones and every file of feeds_dir */
     size_t feeds_n;
 };

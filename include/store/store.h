@@ -22,11 +22,11 @@ struct store_config {
     uint64_t segment_rows;    /* a segment is rolled before it would pass this */
     uint64_t reject_rows, reject_bytes;
     uint64_t disk_reserve_bytes;
-    double false_positive_rate;  /* of the whole screen at capacity */
-    uint64_t capacity;           /* keys */
-    uint32_t retention_days;     /* whole segments older than this go; 0: never */
-    int64_t snapshot_interval_s; /* filter snapshots: so often at least, */
-    uint64_t snapshot_rows;      /* and after so many new rows */
+    double false_positive_rate; /* of the whole screen at capacity */
+    uint64_t capacity;          /* keys */
+    int retention_days;         /* whole segments older than this go; 0: never */
+    int snapshot_interval_s;    /* a filter snapshot so often; 0: only after rows and on a stop */
+    uint64_t snapshot_rows;     /* and after so many new rows; 0: only by time */
     /* Something an operator should know; called on the store thread. Progress of long work too. */
     void (*on_event)(void *arg, enum store_event_level level, const char *text);
     void (*on_progress)(void *arg);

@@ -100,7 +100,7 @@ static const struct key keys[] = {
     {"store.generation_keys",    KEY_U32,  FIELD(writer.store.generation_keys), 1, 16 * MIB, 65536, NULL},
     {"store.segment_rows",       KEY_U64,  FIELD(writer.store.segment_rows), 1, TIB, 16 * MIB, NULL},
     {"store.commit_max_trades",  KEY_SIZE, FIELD(writer.commit_max_trades), 1, 1e6, 8192, NULL},
-    {"store.retention_days",     KEY_INT,  FIELD(retention_days), 0, 36500, 0, NULL},
+    {"store.retention_days",     KEY_INT,  FIELD(writer.store.retention_days), 0, 36500, 0, NULL},
     {"store.reject_rows",        KEY_U64,  FIELD(writer.store.reject_rows), 0, TIB, 100000, NULL},
     {"store.reject_bytes",       KEY_U64,  FIELD(writer.store.reject_bytes), 0, PIB, 256 * MIB, NULL},
     {"store.disk_reserve_bytes", KEY_U64,  FIELD(writer.store.disk_reserve_bytes), 0, PIB, 256 * MIB, NULL},
@@ -108,8 +108,8 @@ static const struct key keys[] = {
     /* A single filter's rate is at least 1e-9, and a third of this rate is one filter's share. */
     {"filter.false_positive_rate",  KEY_RATE, FIELD(writer.store.false_positive_rate), 3e-9, 0.5, 0.01, NULL},
     {"filter.capacity",             KEY_U64,  FIELD(writer.store.capacity), 1, TIB, 1e8, NULL},
-    {"filter.snapshot_interval_s",  KEY_INT,  FIELD(snapshot_interval_s), 0, 86400, 300, NULL},
-    {"filter.snapshot_rows",        KEY_U64,  FIELD(snapshot_rows), 1, TIB, 2e6, NULL},
+    {"filter.snapshot_interval_s",  KEY_INT,  FIELD(writer.store.snapshot_interval_s), 0, 86400, 300, NULL},
+    {"filter.snapshot_rows",        KEY_U64,  FIELD(writer.store.snapshot_rows), 1, TIB, 2e6, NULL},
     {"filter.self_test_interval_s", KEY_INT,  FIELD(writer.self_test_interval_s), 0, 86400, 60, NULL},
 };
 

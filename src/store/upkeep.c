@@ -284,7 +284,7 @@ static int begin_snapshot(struct store *store, struct err *err)
     if (!store->snapshot.writer)
         return err->code;
     store->snapshot.rows_saved = active->rows;
-    store->snapshot.next_us = clock_mono_us() + store->config.snapshot_interval_s * 1000000;
+    store->snapshot.next_us = clock_mono_us() + (int64_t)store->config.snapshot_interval_s * 1000000;
     return 0;
 }
 
@@ -303,7 +303,7 @@ static void snapshot_failed(struct store *store, const struct err *err)
 {
     store_event(store, STORE_WARNING, "filter snapshot: %s", err->text);
     store->snapshot.rows_saved = store_active(store)->rows;
-    store->snapshot.next_us = clock_mono_us() + store->config.snapshot_interval_s * 1000000;
+    store->snapshot.next_us = clock_mono_us() + (int64_t)store->config.snapshot_interval_s * 1000000;
     store_stop_snapshot(store);
 }
 

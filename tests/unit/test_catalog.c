@@ -87,7 +87,6 @@ static const char *const strangers[] = {
     "trades-20261201-000001.db-wal",
     "trades-20261201-000001.db-shm",
     "trades-20261201-000001.keys",
-    "trades-20261201-000001.expired",
     "trades-20261201-000001.db~",
     "trades-20261201-00001.db",
     "trades-2026121-000001.db",
