@@ -330,19 +330,17 @@ static int open_segments(struct store *store, struct err *err)
 
     if (catalog_list(store->data_dir, &entries, &n, err) < 0)
         return err->code;
+    int ret = 0;
+
     if (n == 0) {
         entries = mem_zalloc(1, sizeof *entries);
         entries->number = n = 1;
-        if (create_segment(store, 1, clock_day_of_us(clock_wall_us()), 1, entries->name, err) < 0)
-            goto out;
+        ret = create_segment(store, 1, clock_day_of_us(clock_wall_us()), 1, entries->name, err);
     }
-    err->code = 0;
-    for (size_t i = 0; i < n; i++)
-        if (open_segment(store, &entries[i], i + 1 == n, err) < 0)
-            goto out;
-out:
+    for (size_t i = 0; i < n && ret == 0; i++)
+        ret = open_segment(store, &entries[i], i + 1 == n, err);
     free(entries);
-    return err->code;
+    return ret;
 }
 
 int store_open(struct store **ret, const struct store_config *config, struct err *err)
