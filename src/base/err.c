@@ -30,10 +30,15 @@ int err_prefix(struct err *err, const char *format, ...)
 
     memcpy(old, err->text, sizeof old);
     va_start(args, format);
-    int n = vsnprintf(err->text, sizeof err->text, format, args);
+    vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
-    if (n >= 0 && (size_t)n < sizeof err->text)
-        snprintf(err->text + n, sizeof err->text - (size_t)n, ": %s", old);
+    size_t at = strlen(err->text);
+
+    for (const char *more = ": "; *more && at + 1 < sizeof err->text; more++)
+        err->text[at++] = *more;
+    for (const char *more = old; *more && at + 1 < sizeof err->text; more++)
+        err->text[at++] = *more;
+    err->text[at] = '\0';
     clean(err->text);
     return err->code;
 }

@@ -82,13 +82,13 @@ void text_add_format(struct text *text, const char *format, ...)
 
     va_start(args, format);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
+    int n = vsnprintf(text_reserve(text, TEXT_FIRST_BYTES), TEXT_FIRST_BYTES, format, args);
+
     va_end(args);
-    if (n > 0) {
+    if (n >= TEXT_FIRST_BYTES)
         vsnprintf(text_reserve(text, (size_t)n + 1), (size_t)n + 1, format, again);
-        text->len += (size_t)n;
-    }
     va_end(again);
+    text->len += n > 0 ? (size_t)n : 0;
 }
 
 static void add_escaped(struct text *text, unsigned char c)
