@@ -256,9 +256,9 @@ static void refuse(struct server *server, int fd)
 {
     char text[64];
 
-    close(fd);
     server->hub.refused++;
-    hub_publish(&server->hub);
+    hub_publish(&server->hub); /* first: who sees the end finds it counted */
+    close(fd);
     snprintf(text, sizeof text, "a connection beyond max_connections (%u) was refused",
              server->hub.config->max_connections);
     hub_event(&server->hub, SERVER_REFUSED, text);
