@@ -106,14 +106,14 @@ static void assert_defaults(void)
     ck_assert_uint_eq(config.writer.store.generation_keys, 65536);
     ck_assert_uint_eq(config.writer.store.segment_rows, 16777216);
     ck_assert_uint_eq(config.writer.commit_max_trades, 8192);
-    ck_assert_int_eq(config.retention_days, 0);
+    ck_assert_int_eq(config.writer.store.retention_days, 0);
     ck_assert_uint_eq(config.writer.store.reject_rows, 100000);
     ck_assert_uint_eq(config.writer.store.reject_bytes, 268435456);
     ck_assert_uint_eq(config.writer.store.disk_reserve_bytes, 268435456);
     ck_assert_double_eq(config.writer.store.false_positive_rate, 0.01);
     ck_assert_uint_eq(config.writer.store.capacity, 100000000);
-    ck_assert_int_eq(config.snapshot_interval_s, 300);
-    ck_assert_uint_eq(config.snapshot_rows, 2000000);
+    ck_assert_int_eq(config.writer.store.snapshot_interval_s, 300);
+    ck_assert_uint_eq(config.writer.store.snapshot_rows, 2000000);
     ck_assert_int_eq(config.writer.self_test_interval_s, 60);
 }
 
@@ -186,12 +186,12 @@ START_TEST(every_value_of_the_file_arrives)
     ck_assert_uint_eq(config.writer.store.generation_keys, 4);
     ck_assert_uint_eq(config.writer.store.segment_rows, 3);
     ck_assert_uint_eq(config.writer.commit_max_trades, 5);
-    ck_assert_int_eq(config.retention_days, 6);
+    ck_assert_int_eq(config.writer.store.retention_days, 6);
     ck_assert_uint_eq(config.writer.store.reject_bytes, 7);
     ck_assert_uint_eq(config.writer.store.disk_reserve_bytes, 8);
     ck_assert_double_eq(config.writer.store.false_positive_rate, 0.5);
     ck_assert_uint_eq(config.writer.store.capacity, 9);
-    ck_assert_uint_eq(config.snapshot_rows, 11);
+    ck_assert_uint_eq(config.writer.store.snapshot_rows, 11);
     ck_assert_int_eq(config.writer.self_test_interval_s, 0);
 }
 END_TEST
