@@ -73,7 +73,7 @@ struct store_fixture_census {
 };
 struct store_fixture_census store_fixture_census(struct store_fixture *fixture);
 
-/* Damages: the bits of one column cleared, or every bit of every column set. */
+/* Damages: the bits of one column cleared, or every bit of every filter set. */
 void store_fixture_zero_column(struct store_fixture *fixture, size_t segment, uint32_t generation);
 void store_fixture_saturate(struct store_fixture *fixture);
 
