@@ -2,7 +2,8 @@
 #
 #   make [VARIANT=asan|tsan|cov]   both binaries, in build/ or build/VARIANT/ (any other name: as plain)
 #   make check                     every unit and loop test of the variant
-#   make bench | install | clean
+#   make bench [ARGS=...]          the table of scripts/bench; make peers: the clients of scripts/bench-peers
+#   make install | clean
 #   V=1 shows the commands, WERROR=1 makes warnings errors (scripts/test sets it).
 
 VERSION  := 0.1.0
@@ -47,9 +48,11 @@ CORE_OBJ := $(filter-out $(TOOL_OBJ) $(MAINS),$(OBJ))
 LIB_OBJ  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/lib/*.c))
 TEST_SRC := $(wildcard tests/unit/*.c tests/loop/*.c tests/fault/*.c)
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
-BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c))
+BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
+PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
+BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
 
-.PHONY: all check tests bench benches install clean FORCE
+.PHONY: all check tests bench benches peers install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -69,9 +72,9 @@ $(B)/%.o: %.c $(B)/flags
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
-# Tests and benchmarks link everything but the mains; tests/lib is theirs alone.
+# Tests link everything but the mains; tests/lib is theirs alone.
 $(B)/tests/%.o: CPPFLAGS += -Itests/lib
-$(TEST_BIN) $(BENCH_BIN): $(B)/tests/%: $(B)/tests/%.o $(LIB_OBJ) $(CORE_OBJ) \
+$(TEST_BIN): $(B)/tests/%: $(B)/tests/%.o $(LIB_OBJ) $(CORE_OBJ) \
     $(filter-out $(B)/src/tool/main.o,$(TOOL_OBJ))
 	@echo "  LD    $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS) $$(pkg-config --libs check)
@@ -80,9 +83,18 @@ tests: all $(TEST_BIN)
 check: tests
 	@scripts/run-tests $(B)
 
+# Benchmarks likewise, without check; what is not bench_*.c in tests/bench is common to them.
+$(B)/tests/bench/%.o: CPPFLAGS += -Itests/bench
+$(BENCH_BIN) $(PEER_BIN): $(B)/tests/%: $(B)/tests/%.o $(BENCH_OBJ) $(CORE_OBJ)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+$(B)/tests/bench/peers/postgres.o: CPPFLAGS += $$(pkg-config --cflags libpq)
+$(B)/tests/bench/peers/postgres: ALL_LIBS += $$(pkg-config --libs libpq)
+
 benches: all $(BENCH_BIN)
+peers: all $(PEER_BIN)
 bench: benches
-	@scripts/bench $(B)
+	@scripts/bench $(B) $(ARGS)
 
 # What stands in /etc already is the administrator's and stays.
 ETC      := $(DESTDIR)/etc/tradesieve
@@ -103,4 +115,4 @@ clean:
 	rm -rf build
 
 .SECONDARY:
--include $(OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(TEST_BIN:=.d) $(BENCH_BIN:=.d)
+-include $(OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(TEST_BIN:=.d) $(BENCH_BIN:=.d) $(PEER_BIN:=.d) $(BENCH_OBJ:.o=.d)
