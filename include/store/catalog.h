@@ -18,6 +18,9 @@ void catalog_path(char ret[CATALOG_PATH_MAX], const char *dir, const char *name,
 /* "trades-20261201-000001" */
 void catalog_name(char ret[SEGMENT_NAME_MAX], int64_t day, uint64_t number);
 
+/* Whether files can be made in dir by this process: ERR_SYSTEM names it and says why not. */
+int catalog_check(const char *dir, struct err *err);
+
 struct catalog_entry {
     char name[SEGMENT_NAME_MAX];
     uint64_t number; /* the six or more digits: orders the segments */

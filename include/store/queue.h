@@ -16,6 +16,7 @@ struct queue {
     pthread_mutex_t lock;
     struct batch *first; /* the oldest, or NULL */
     struct batch **last; /* where the next is linked */
+    size_t trades;       /* of all its batches together */
 };
 
 void queue_init(struct queue *queue);
@@ -28,5 +29,6 @@ void queue_push(struct queue *queue, struct batch *batch);
 struct batch *queue_pop(struct queue *queue, size_t trades_max);
 struct batch *queue_pop_all(struct queue *queue);
 bool queue_empty(struct queue *queue);
+size_t queue_trades(struct queue *queue);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * One connection writes and checkpoints the active segment; closed ones are opened read-only.
  * Store thread only. Every failure of SQLite is an error of the call, never "not found":
- *   ERR_FULL     SQLITE_FULL before a COMMIT: roll back, nothing was stored
+ *   ERR_FULL     SQLITE_FULL, in a COMMIT too: roll back, nothing was stored
  *   ERR_BUSY     somebody else held the file too long: roll back, nothing was stored
  *   ERR_CORRUPT  CORRUPT, NOTADB, a foreign application_id, a newer user_version, a broken rule
  *   ERR_SYSTEM   NOMEM, CANTOPEN, PERM
@@ -76,10 +76,17 @@ struct segment_totals {
 int segment_create(const char *dir, const char *name, const struct segment_meta *meta, struct err *err);
 
 /* Opens DIR/NAME.db, checks that it is ours and reads its meta row. writable: plays back and checkpoints
- * the WAL, then commits one meta row with FULL, whose sync covers whatever the page cache held. */
+ * the WAL, then commits one row of table run with FULL, whose sync covers whatever the page cache held. */
 int segment_open(struct segment **ret, const char *dir, const char *name, bool writable,
                  struct segment_meta *ret_meta, struct err *err);
 void segment_close(struct segment *segment); /* NULL is fine */
+
+/* The random token of this run, 0 when opened read-only; and whether the rows up to last_seq are what
+ * they were in some run: it stands in table run, and every later one began with at least last_seq. A
+ * database that was restored from a copy and ingested on says no to a snapshot of the time between. */
+int64_t segment_run(const struct segment *segment);
+int segment_run_holds(struct segment *segment, int64_t run, int64_t last_seq, bool *ret,
+                      struct err *err);
 
 /* Needs no scan of the table. */
 int segment_totals(struct segment *segment, struct segment_totals *ret, struct err *err);
@@ -129,6 +136,10 @@ bool segment_in_wal_mode(struct segment *segment);
 
 /* The enum err_code of a failed SQLite call, as listed above. */
 int segment_error_code(int sqlite_result);
+
+/* Once, before any other call and any thread: without it SQLite takes a lock at every allocation to
+ * count memory that nobody asks about. */
+void segment_start_library(void);
 
 const char *segment_sqlite_version(void);
 

@@ -1,8 +1,9 @@
 /* snapshot: a filter on disk, SEGMENT.bloom: what lets a start skip the scan of every row.
  *
- * A snapshot is believed only when everything fits: checksum, format, shape, secret, segment ID, and
- * the row at its last seq has the key hash that it noted (so that a restored database beside a newer
- * snapshot is found out). Rows after its last seq are replayed by the caller. Whatever does not fit is
+ * A snapshot is believed only when everything fits: checksum, format, shape, secret, segment ID, the
+ * segment knows the run that wrote it and has had its rows ever since (segment_run_holds), and the row
+ * at its last seq has the key hash that it noted (so that a restored database beside a newer snapshot
+ * is found out). Rows after its last seq are replayed by the caller. Whatever does not fit is
  * "not usable", never an error: the filter is then built from the rows.
  *
  * A bank is written in slices between commits, so that ingest never waits for all of it. Bits that
@@ -28,6 +29,7 @@ struct snapshot_origin {
     unsigned char secret[BLOOM_KEY_BYTES]; /* only a hash of it is written */
     int64_t last_seq;                      /* every row up to it is in the filter */
     uint64_t last_hash;                    /* x of the hash of that row's key; 0 when there is none */
+    int64_t run;                           /* token of the run that wrote it; 0 for a sealed filter */
 };
 
 /* ---- a bank, slice by slice ---- */
@@ -53,7 +55,7 @@ void snapshot_abandon(struct snapshot_writer *writer); /* NULL is fine */
 int snapshot_write_classic(const char *dir, const char *name, const struct snapshot_origin *origin,
                            const struct bloom *bloom, struct err *err);
 
-/* true: *ret is the filter and owned by the caller, origin's last_seq and last_hash are filled in (its ID
+/* true: *ret is the filter and owned by the caller, origin's last_seq, last_hash and run are filled in (its ID
  * and secret are compared). false: not usable, `why` says it in a few words. expected: the shape that
  * the configuration gives. For a bank the first seqs come back in *ret_first_seqs (free() it); the
  * columns from the last on count their bits anew once the replay is over (bank_count_bits). */

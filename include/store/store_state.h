@@ -17,12 +17,12 @@
 #include "store/store.h"
 
 enum {
-    STORE_OPEN_SEGMENTS_MAX = 32,     /* closed segments whose files are held open */
-    STORE_CHECKPOINT_BYTES = 4 << 20, /* WAL size that is moved into the file between commits */
-    STORE_SUM_BYTES = 32,             /* of the checksum of a sealed filter's bits */
-    STORE_KEY_BYTES_MAX = 65536,      /* longest stored key that is read back */
-    STORE_SWEEP_BYTES = 8 << 20,      /* of sealed filters, summed in one self-test */
-    STORE_WAL_LIMIT_BYTES = 64 << 20, /* a reader that pins more makes the segment roll */
+    STORE_OPEN_SEGMENTS_MAX = 32,      /* closed segments whose files are held open */
+    STORE_CHECKPOINT_BYTES = 16 << 20, /* WAL size that is moved into the file between commits */
+    STORE_SUM_BYTES = 32,              /* of the checksum of a sealed filter's bits */
+    STORE_KEY_BYTES_MAX = 65536,       /* longest stored key that is read back */
+    STORE_SWEEP_BYTES = 8 << 20,       /* of sealed filters, summed in one self-test */
+    STORE_WAL_LIMIT_BYTES = 64 << 20,  /* a reader that pins more makes the segment roll */
 };
 
 enum store_segment_state {

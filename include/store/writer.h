@@ -7,7 +7,7 @@
  *   5. only now do verdicts exist: publish the figures, hand the batches back, wake the loop
  *   6. between commits: answer questions, checkpoint, roll, self-test
  *
- * What fails: SQLITE_FULL before COMMIT -> roll back, `retry`, state STORE_FULL, until space returns.
+ * What fails: SQLITE_FULL -> roll back, `retry`, state STORE_FULL, until space returns.
  * Anything else in or around a COMMIT -> state STORE_FAILED, the batches come back without verdicts
  * (VERDICT_NONE), the thread ends; the daemon closes connections and leaves with writer_error's code. */
 #ifndef STORE_WRITER_H

@@ -31,6 +31,13 @@ void catalog_name(char ret[SEGMENT_NAME_MAX], int64_t day, uint64_t number)
     snprintf(ret, SEGMENT_NAME_MAX, "trades-%04d%02d%02d-%06" PRIu64, year, month, date, number);
 }
 
+int catalog_check(const char *dir, struct err *err)
+{
+    if (faccessat(AT_FDCWD, dir, R_OK | W_OK | X_OK, AT_EACCESS) == 0)
+        return 0;
+    return err_set(err, ERR_SYSTEM, "data directory %s: %s", dir, strerror(errno));
+}
+
 static size_t digits(const char *text)
 {
     return strspn(text, "0123456789");

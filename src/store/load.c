@@ -100,6 +100,14 @@ static int knows_row(struct store *store, size_t part, const struct snapshot_ori
     return code;
 }
 
+static int knows_run(struct store *store, size_t part, const struct snapshot_origin *origin, bool *ret,
+                     struct err *err)
+{
+    struct segment *db = store_segment_db(store, part, err);
+
+    return db ? segment_run_holds(db, origin->run, origin->last_seq, ret, err) : err->code;
+}
+
 static void not_used(const struct store *store, size_t part, const char *why)
 {
     if (store->segments[part].rows && strcmp(why, "not there") != 0)
@@ -127,8 +135,10 @@ static int load_snapshot(struct store *store, size_t part, uint32_t generations,
         not_used(store, part, why);
         return 0;
     }
-    int ret = knows_row(store, part, &origin, &known, err);
+    int ret = knows_run(store, part, &origin, &known, err);
 
+    if (ret == 0 && known)
+        ret = knows_row(store, part, &origin, &known, err);
     if (ret == 0 && known) {
         free(segment->generation_first_seq);
         segment->generation_first_seq = first_seqs;

@@ -24,6 +24,7 @@ void queue_push(struct queue *queue, struct batch *batch)
     pthread_mutex_lock(&queue->lock);
     *queue->last = batch;
     queue->last = &batch->next;
+    queue->trades += batch->trades_n;
     pthread_mutex_unlock(&queue->lock);
 }
 
@@ -52,6 +53,7 @@ struct batch *queue_pop(struct queue *queue, size_t trades_max)
             trades += (*end)->trades_n;
             end = &(*end)->next;
         }
+        queue->trades -= trades;
         ret = cut(queue, end);
     }
     pthread_mutex_unlock(&queue->lock);
@@ -69,4 +71,12 @@ bool queue_empty(struct queue *queue)
     bool empty = !queue->first;
     pthread_mutex_unlock(&queue->lock);
     return empty;
+}
+
+size_t queue_trades(struct queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    size_t trades = queue->trades;
+    pthread_mutex_unlock(&queue->lock);
+    return trades;
 }

@@ -13,6 +13,8 @@
 #include "store/catalog.h"
 
 enum {
+    PAGE_BYTES =
+        16384, /* a random key dirties a page a commit: larger ones are fewer (README, figures) */
     BUSY_TIMEOUT_MS = 2000,
     CACHE_KIB = 16 * 1024, /* page cache of the active segment's connection */
     READ_CACHE_KIB = 1024, /* of a closed segment's */
@@ -22,7 +24,9 @@ enum {
 static const char schema[] =
     "CREATE TABLE meta (only INTEGER PRIMARY KEY CHECK (only = 1), segment_id BLOB NOT NULL,"
     " first_seq INTEGER NOT NULL, created INTEGER NOT NULL, day INTEGER NOT NULL,"
-    " generation_keys INTEGER NOT NULL, opened INTEGER NOT NULL) STRICT;"
+    " generation_keys INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE run (id INTEGER PRIMARY KEY, token INTEGER NOT NULL, opened INTEGER NOT NULL,"
+    " last_seq INTEGER NOT NULL) STRICT;"
     "CREATE TABLE trade (seq INTEGER PRIMARY KEY, generation INTEGER NOT NULL, key TEXT NOT NULL,"
     " received INTEGER NOT NULL, feed TEXT NOT NULL, fingerprint INTEGER NOT NULL, message TEXT,"
     " UNIQUE (generation, key)) STRICT;"
@@ -61,6 +65,7 @@ struct segment {
     char name[SEGMENT_NAME_MAX];       /* for messages */
     sqlite3 *db;                       /* our only connection to the file */
     sqlite3_stmt *statements[S_COUNT]; /* prepared when first used */
+    int64_t run;                       /* token of this run; 0 when opened read-only */
     int64_t data_version;              /* moves when another connection has written */
     int wal_pages;                     /* in the WAL after the last commit */
     int page_bytes;
@@ -162,16 +167,18 @@ static void bind_text(sqlite3_stmt *statement, int at, const char *text, size_t 
 
 static int write_schema(struct segment *segment, const struct segment_meta *meta, struct err *err)
 {
-    char pragmas[128];
+    char begin[128], pragmas[128];
 
+    snprintf(begin, sizeof begin,
+             "PRAGMA page_size=%d; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; BEGIN IMMEDIATE;",
+             PAGE_BYTES);
     snprintf(pragmas, sizeof pragmas, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
              SEGMENT_APPLICATION_ID, SEGMENT_USER_VERSION);
-    if (execute(segment, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; BEGIN IMMEDIATE;",
-                "creating", err) < 0 ||
-        execute(segment, schema, "creating", err) < 0 || execute(segment, pragmas, "creating", err) < 0)
+    if (execute(segment, begin, "creating", err) < 0 || execute(segment, schema, "creating", err) < 0 ||
+        execute(segment, pragmas, "creating", err) < 0)
         return err->code;
     sqlite3_stmt *insert = NULL;
-    int rc = sqlite3_prepare_v2(segment->db, "INSERT INTO meta VALUES (1, ?1, ?2, ?3, ?4, ?5, 0)", -1,
+    int rc = sqlite3_prepare_v2(segment->db, "INSERT INTO meta VALUES (1, ?1, ?2, ?3, ?4, ?5)", -1,
                                 &insert, NULL);
 
     if (rc != SQLITE_OK)
@@ -285,15 +292,40 @@ static int read_meta(struct segment *segment, struct segment_meta *ret, struct e
 }
 
 /* After a kill the WAL may hold frames that only the page cache knows: the sync of this commit covers
- * them, before the first verdict that could rest on them. */
-static int make_durable(struct segment *segment, struct err *err)
+ * them, before the first verdict that could rest on them. The row it writes is this run's. */
+static int begin_run(struct segment *segment, struct err *err)
 {
-    char update[80];
+    char insert[160];
 
     if (execute(segment, "PRAGMA wal_checkpoint(PASSIVE)", "checkpointing", err) < 0)
         return err->code;
-    snprintf(update, sizeof update, "UPDATE meta SET opened = %lld", (long long)clock_wall_us());
-    return execute(segment, update, "opening", err);
+    sqlite3_randomness(sizeof segment->run, &segment->run);
+    snprintf(insert, sizeof insert,
+             "INSERT INTO run (token, opened, last_seq)"
+             " SELECT %lld, %lld, coalesce((SELECT max(seq) FROM trade), first_seq - 1) FROM meta",
+             (long long)segment->run, (long long)clock_wall_us());
+    return execute(segment, insert, "opening", err);
+}
+
+int64_t segment_run(const struct segment *segment)
+{
+    return segment->run;
+}
+
+int segment_run_holds(struct segment *segment, int64_t run, int64_t last_seq, bool *ret,
+                      struct err *err)
+{
+    char query[256];
+    int64_t holds;
+
+    snprintf(query, sizeof query,
+             "SELECT count(*) FROM run AS r WHERE token = %lld AND NOT EXISTS"
+             " (SELECT 1 FROM run WHERE id > r.id AND last_seq < %lld)",
+             (long long)run, (long long)last_seq);
+    if (query_int(segment, query, 0, &holds, err) < 0)
+        return err->code;
+    *ret = holds > 0;
+    return 0;
 }
 
 int segment_open(struct segment **ret, const char *dir, const char *name, bool writable,
@@ -311,7 +343,7 @@ int segment_open(struct segment **ret, const char *dir, const char *name, bool w
     if (rc != SQLITE_OK)
         fail(segment, rc, "opening", err);
     else if (configure(segment, writable, err) == 0 && check_ours(segment, err) == 0 &&
-             read_meta(segment, ret_meta, err) == 0 && (!writable || make_durable(segment, err) == 0) &&
+             read_meta(segment, ret_meta, err) == 0 && (!writable || begin_run(segment, err) == 0) &&
              query_int(segment, "PRAGMA data_version", 0, &segment->data_version, err) == 0) {
         *ret = segment;
         return 0;
@@ -386,8 +418,10 @@ int segment_commit(struct segment *segment, struct err *err)
 
     if (commit && run(segment, commit, "committing", err) == 0)
         return 0;
-    /* Only BUSY leaves the transaction as it was; after all else part of it may be on disk. */
-    if (err->code != ERR_BUSY && err->code != ERR_CORRUPT)
+    /* BUSY leaves the transaction as it was. FULL is a write into the WAL that the file system refused:
+     * the commit frame is written last and not padded (power-safe overwrite), so it is not there, and no
+     * recovery finds the transaction. After all else (a sync, the WAL index) it may be on disk. */
+    if (err->code != ERR_BUSY && err->code != ERR_FULL && err->code != ERR_CORRUPT)
         err->code = ERR_IO;
     return err->code;
 }
@@ -633,6 +667,12 @@ int segment_close_writes(struct segment *segment, bool *ret_done, struct err *er
     if (rc != SQLITE_OK && (rc & 0xff) != SQLITE_BUSY && (rc & 0xff) != SQLITE_LOCKED)
         return fail(segment, rc, "leaving WAL mode", err);
     return 0;
+}
+
+void segment_start_library(void)
+{
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_initialize();
 }
 
 const char *segment_sqlite_version(void)

@@ -32,6 +32,7 @@ struct head {
     unsigned char secret_check[crypto_shorthash_BYTES];
     int64_t last_seq;
     uint64_t last_hash;
+    int64_t run;      /* of struct snapshot_origin */
     uint64_t bits;    /* m */
     uint32_t hashes;  /* k */
     uint32_t words;   /* of a bank's row; 0 for a classic filter */
@@ -69,6 +70,7 @@ static struct head head_for(uint32_t kind, const struct snapshot_origin *origin)
         .kind = kind,
         .last_seq = origin->last_seq,
         .last_hash = origin->last_hash,
+        .run = origin->run,
     };
 
     memcpy(head.magic, magic, sizeof magic);
@@ -357,6 +359,7 @@ bool snapshot_read_bank(const char *dir, const char *name, struct snapshot_origi
         }
         origin->last_seq = head.last_seq;
         origin->last_hash = head.last_hash;
+        origin->run = head.run;
     }
     close_reader(&reader, why);
     return ok;
@@ -380,6 +383,7 @@ bool snapshot_read_classic(const char *dir, const char *name, struct snapshot_or
             bloom_done(ret);
         origin->last_seq = head.last_seq;
         origin->last_hash = head.last_hash;
+        origin->run = head.run;
     }
     close_reader(&reader, why);
     return ok;

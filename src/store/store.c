@@ -343,6 +343,8 @@ static int open_segments(struct store *store, struct err *err)
     return ret;
 }
 
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
 int store_open(struct store **ret, const struct store_config *config, struct err *err)
 {
     struct store *store = mem_zalloc_aligned(64, sizeof *store);
@@ -352,9 +354,11 @@ int store_open(struct store **ret, const struct store_config *config, struct err
     store->config = *config;
     store->data_dir = mem_strdup(config->data_dir);
     store->clock_offset_us = clock_wall_us() - clock_mono_us();
+    pthread_once(&library_once, segment_start_library);
     if (sodium_init() < 0)
         err_set(err, ERR_SYSTEM, "libsodium cannot start: no randomness");
-    else if (catalog_secret(store->data_dir, secret, &new_secret, err) == 0) {
+    else if (catalog_check(store->data_dir, err) == 0 &&
+             catalog_secret(store->data_dir, secret, &new_secret, err) == 0) {
         screen_init(&store->screen,
                     &(struct screen_config){
                         .false_positive_rate = config->false_positive_rate,

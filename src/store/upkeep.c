@@ -278,6 +278,7 @@ static int begin_snapshot(struct store *store, struct err *err)
             return err_set(err, ERR_CORRUPT, "%s.db: its last row is not there", active->name);
         origin.last_hash = screen_hash(&store->screen, key, len).x;
     }
+    origin.run = segment_run(active->db);
     assert(active->generations_n == bank->columns);
     store->snapshot.writer =
         snapshot_begin(store->data_dir, active->name, &origin, bank, active->generation_first_seq, err);

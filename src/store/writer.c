@@ -13,8 +13,11 @@
 #include "store/queue.h"
 
 enum {
-    TICK_MS = 1000,          /* the thread comes round at least so often: progress, self-test */
-    FULL_TICK_MS = 200,      /* the same while the store is full: is there space again? */
+    TICK_US = 1000000,       /* the thread comes round at least so often: progress, self-test */
+    FULL_TICK_US = 200000,   /* the same while the store is full: is there space again? */
+    LINGER_US = 2000,        /* a stream of trades is let gather so long before a small commit */
+    LINGER_FROM_TRADES = 16, /* a stream: the last commit held so many */
+    LINGER_ENOUGH_TRADES = 512,
     QUESTIONS_MAX = 64,      /* questions about keys that may wait at one time */
     FULL_RETRY_US = 1000000, /* after SQLITE_FULL or BUSY: how long until it is tried again */
 };
@@ -48,10 +51,11 @@ struct writer {
     struct figures figures; /* as of the last commit or tick */
     struct err err;         /* why it failed */
 
-    struct queue waiting;    /* loop -> store */
-    struct queue finished;   /* store -> loop */
-    int64_t full_until_us;   /* store thread: not tried before this moment (monotonic) */
-    int64_t self_test_at_us; /* store thread: when the next is due (monotonic) */
+    struct queue waiting;      /* loop -> store */
+    struct queue finished;     /* store -> loop */
+    int64_t full_until_us;     /* store thread: not tried before this moment (monotonic) */
+    size_t last_commit_trades; /* store thread: how many the last group held */
+    int64_t self_test_at_us;   /* store thread: when the next is due (monotonic) */
 };
 
 static void show_progress(void *arg)
@@ -278,17 +282,39 @@ static int maintain(struct writer *writer, struct err *err)
 
 /* ---- the thread ---- */
 
+static struct timespec moment_after(int64_t us)
+{
+    struct timespec ret;
+
+    clock_gettime(CLOCK_MONOTONIC, &ret);
+    ret.tv_nsec += us % 1000000 * 1000;
+    ret.tv_sec += us / 1000000 + ret.tv_nsec / 1000000000;
+    ret.tv_nsec %= 1000000000;
+    return ret;
+}
+
 static void wait_for_work(struct writer *writer)
 {
-    int64_t ms = atomic_load(&writer->state) == STORE_FULL ? FULL_TICK_MS : TICK_MS;
-    struct timespec until;
+    struct timespec until =
+        moment_after(atomic_load(&writer->state) == STORE_FULL ? FULL_TICK_US : TICK_US);
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (ms % 1000) * 1000000;
-    until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&writer->lock);
     while (!writer->stop && !writer->questions && queue_empty(&writer->waiting))
+        if (pthread_cond_timedwait(&writer->work, &writer->lock, &until) == ETIMEDOUT)
+            break;
+    pthread_mutex_unlock(&writer->lock);
+}
+
+/* Commits cost by the page, and a few random keys dirty a page each: a stream that comes in small pieces
+ * is gathered for a moment. A lone request, and a queue that is long already, do not wait. */
+static void linger(struct writer *writer)
+{
+    struct timespec until = moment_after(LINGER_US);
+
+    if (writer->last_commit_trades < LINGER_FROM_TRADES)
+        return;
+    pthread_mutex_lock(&writer->lock);
+    while (!writer->stop && !writer->questions && queue_trades(&writer->waiting) < LINGER_ENOUGH_TRADES)
         if (pthread_cond_timedwait(&writer->work, &writer->lock, &until) == ETIMEDOUT)
             break;
     pthread_mutex_unlock(&writer->lock);
@@ -328,7 +354,12 @@ static void serve(struct writer *writer)
         show_progress(writer);
         bool stop = must_stop(writer);
 
+        if (!stop)
+            linger(writer);
         list = queue_pop(&writer->waiting, writer->config.commit_max_trades);
+        writer->last_commit_trades = 0;
+        for (const struct batch *batch = list; batch; batch = batch->next)
+            writer->last_commit_trades += batch->trades_n;
         if (list)
             commit_group(writer, list);
         else if (stop)
@@ -484,14 +515,9 @@ int writer_check(struct writer *writer, const char *key, size_t len, int deadlin
                  struct store_answer *ret, struct err *err)
 {
     struct question question = {.key = key, .len = len, .answer = ret, .err = err};
-    struct timespec until;
+    struct timespec until = moment_after((int64_t)deadline_ms * 1000);
     int rc = 0;
 
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += deadline_ms / 1000;
-    until.tv_nsec += (long)(deadline_ms % 1000) * 1000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&writer->lock);
     if (!add_question(writer, &question)) {
         pthread_mutex_unlock(&writer->lock);

@@ -784,7 +784,7 @@ END_TEST
 START_TEST(the_wal_is_moved_into_the_file_between_commits)
 {
     f.store->config.segment_rows = 100000;
-    store_fixture_send_range(&f, "a-key-that-takes-some-room-in-the-file-", 1, 30000, 5000);
+    store_fixture_send_range(&f, "a-key-that-takes-some-room-in-the-file-", 1, 90000, 5000);
     ck_assert_uint_gt(store_fixture_figures(&f)->wal_bytes, STORE_CHECKPOINT_BYTES);
     must(store_maintain(f.store, &f.err));
     ck_assert_uint_eq(store_fixture_figures(&f)->wal_bytes, 0);
