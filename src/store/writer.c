@@ -366,6 +366,8 @@ static void serve(struct writer *writer)
             break;
         if (atomic_load(&writer->state) != STORE_FAILED && maintain(writer, &err) < 0)
             fail(writer, &err);
+        else if (!list)
+            publish(writer); /* what was sealed or expired meanwhile */
     }
 }
 
