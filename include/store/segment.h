@@ -5,7 +5,7 @@
  *   ERR_FULL     SQLITE_FULL, in a COMMIT too: roll back, nothing was stored
  *   ERR_BUSY     somebody else held the file too long: roll back, nothing was stored
  *   ERR_CORRUPT  CORRUPT, NOTADB, a foreign application_id, a newer user_version, a broken rule
- *   ERR_SYSTEM   NOMEM, CANTOPEN, PERM
+ *   ERR_SYSTEM   NOMEM, CANTOPEN, PERM, READONLY
  *   ERR_IO       all else; after a COMMIT the outcome is unknown
  *
  * What a crash can leave: of create, a file NAME.db.new (removed at the next start); of a commit, a

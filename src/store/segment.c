@@ -90,6 +90,7 @@ int segment_error_code(int rc)
     case SQLITE_NOMEM:
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
+    case SQLITE_READONLY:
         return ERR_SYSTEM;
     default:
         return ERR_IO;

@@ -537,18 +537,46 @@ START_TEST(a_directory_that_is_not_there_fails_the_store)
 }
 END_TEST
 
-START_TEST(a_directory_that_is_not_writable_fails_the_store)
+/* The writer is started as somebody else, to whom the directory has this mode. */
+static void start_as_stranger(mode_t mode)
 {
     char parent[CATALOG_PATH_MAX];
 
     catalog_path(parent, f.dir, "..", "");
-    ck_assert_int_eq(chmod(f.dir, 0555) + chmod(parent, 0755), 0);
+    ck_assert_int_eq(chmod(f.dir, mode) + chmod(parent, 0755), 0);
     if (geteuid() == 0) /* root may write anywhere */
         ck_assert_int_eq(seteuid(65534), 0);
     start();
-    fails(f.dir, ERR_SYSTEM);
+}
+
+static void become_owner_again(void)
+{
     ck_assert(getuid() != 0 || seteuid(0) == 0);
     chmod(f.dir, 0755);
+}
+
+START_TEST(a_directory_that_is_not_writable_fails_the_store)
+{
+    start_as_stranger(0555);
+    fails(f.dir, ERR_SYSTEM);
+    become_owner_again();
+}
+END_TEST
+
+START_TEST(a_segment_that_is_not_writable_fails_the_store)
+{
+    char path[CATALOG_PATH_MAX];
+    struct figures now;
+
+    start_ready();
+    now = figures();
+    catalog_path(path, f.dir, now.segments[0].segment, ".db");
+    figures_done(&now);
+    stop_and_close();
+    ck_assert_int_eq(chmod(path, 0444), 0);
+    start_as_stranger(0777);
+    fails(".db", ERR_SYSTEM);
+    become_owner_again();
 }
 END_TEST
 
@@ -797,6 +825,7 @@ static void add_failures(TCase *cases)
 {
     tcase_add_test(cases, a_directory_that_is_not_there_fails_the_store);
     tcase_add_test(cases, a_directory_that_is_not_writable_fails_the_store);
+    tcase_add_test(cases, a_segment_that_is_not_writable_fails_the_store);
     tcase_add_test(cases, what_is_submitted_after_the_end_comes_back_as_it_is);
     tcase_add_test(cases, a_failed_store_takes_no_questions);
     tcase_add_test(cases, a_store_that_breaks_while_running_gives_no_verdict_at_all);
