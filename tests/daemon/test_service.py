@@ -226,9 +226,9 @@ class Failure(DaemonTest):
         peer = daemon.peer()
         peer.send(trade("1"))
         self.assertEqual(peer.reply()["verdict"], "new")
-        files = [os.path.join(daemon.data_dir, name) for name in os.listdir(daemon.data_dir)]
-        largest = max(map(os.path.getsize, files))
-        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (largest, largest))
+        wal = [os.path.join(daemon.data_dir, name) for name in os.listdir(daemon.data_dir) if name.endswith("-wal")]
+        size = os.path.getsize(wal[0])  # the next frame is one too many
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (size, size))
         peer.send(b"".join(trade(f"2-{i}") for i in range(5000)))
         try:
             self.assertIsNone(peer.reply())
