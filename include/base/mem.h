@@ -16,6 +16,7 @@ void *mem_zalloc_aligned(size_t alignment, size_t bytes); /* a power of two; zer
 
 /* Zeroed pages of their own, for filters: they count as resident only once touched. */
 void *mem_map(size_t bytes);
-void mem_unmap(void *pages, size_t bytes); /* NULL is fine */
+void mem_populate(void *pages, size_t bytes); /* touches them all now, in large pages where there are */
+void mem_unmap(void *pages, size_t bytes);    /* NULL is fine */
 
 #endif

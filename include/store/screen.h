@@ -81,6 +81,9 @@ void screen_seal_part(struct screen *screen, size_t part, struct bloom *bloom);
 /* The oldest segment leaves the screen. */
 void screen_remove_first(struct screen *screen);
 
+/* Takes the active bank's memory from the system now, rather than under the first keys. */
+void screen_warm(struct screen *screen);
+
 /* Puts a stored key into its generation; the ones before it begin if need be. */
 void screen_load(struct screen *screen, size_t part, uint32_t generation, struct bloom_hash hash);
 

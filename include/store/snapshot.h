@@ -21,7 +21,7 @@
 #include "store/bloom.h"
 #include "store/segment.h"
 
-enum { SNAPSHOT_SLICE_BYTES = 1 << 20 }; /* of a bank, written at one go */
+enum { SNAPSHOT_SLICE_BYTES = 256 * 1024 }; /* of a bank, written at one go */
 
 /* What a snapshot says of the segment that it belongs to. */
 struct snapshot_origin {
@@ -42,7 +42,8 @@ struct snapshot_writer *snapshot_begin(const char *dir, const char *name,
                                        const struct snapshot_origin *origin, const struct bank *bank,
                                        const int64_t *first_seqs, struct err *err);
 
-/* Writes the next slice; *ret_done when none is left. */
+/* Writes the next slice, and has the disk begin with it, so that no later sync meets all of the file at
+ * once; *ret_done when none is left. */
 int snapshot_step(struct snapshot_writer *writer, bool *ret_done, struct err *err);
 
 /* After the last step: fsync, rename, fsync of the directory; frees the writer whatever happens. May

@@ -67,6 +67,7 @@ struct store_snapshot {
     struct err err;                 /* of finisher: code 0 when all went well */
     uint64_t rows_saved;            /* rows of the active segment in the last one begun */
     int64_t next_us;                /* when the next is due (monotonic) */
+    int64_t slice_us;               /* when the next slice may be written (monotonic) */
 };
 
 /* The sweep of sealed filters against their checksums. */

@@ -113,6 +113,13 @@ static void sum_columns(struct screen_part *part)
         close_column(part, i);
 }
 
+void screen_warm(struct screen *screen)
+{
+    struct bank *bank = &screen->parts[screen->parts_n - 1].bank;
+
+    mem_populate(bank->bits, bank_memory(bank));
+}
+
 void screen_adopt_bank(struct screen *screen, size_t index, struct bank *bank)
 {
     struct screen_part *part = &screen->parts[index];

@@ -158,6 +158,7 @@ int snapshot_step(struct snapshot_writer *writer, bool *ret_done, struct err *er
 
     if (put(writer, writer->bits + writer->at, len, err) < 0)
         return err->code;
+    sync_file_range(writer->fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* a wish */
     writer->at += len;
     *ret_done = writer->at == writer->bits_len;
     return 0;

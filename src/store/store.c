@@ -227,6 +227,7 @@ int store_roll(struct store *store, int64_t received_us, struct err *err)
         err->code = err->code == ERR_CORRUPT ? ERR_CORRUPT : ERR_IO; /* half rolled: start again */
         return err_prefix(err, "rolling to a new segment");
     }
+    screen_warm(&store->screen);
     store->roll_wanted = false;
     store->snapshot.rows_saved = 0;
     store_event(store, STORE_INFO, "%s begins", name);
@@ -353,6 +354,7 @@ int store_open(struct store **ret, const struct store_config *config, struct err
 
     store->config = *config;
     store->data_dir = mem_strdup(config->data_dir);
+    store->snapshot.next_us = clock_mono_us() + (int64_t)config->snapshot_interval_s * 1000000;
     store->clock_offset_us = clock_wall_us() - clock_mono_us();
     pthread_once(&library_once, segment_start_library);
     if (sodium_init() < 0)
@@ -367,6 +369,7 @@ int store_open(struct store **ret, const struct store_config *config, struct err
                     },
                     secret);
         if (open_segments(store, err) == 0 && sealer_start(&store->sealer, store->data_dir, err) == 0) {
+            screen_warm(&store->screen);
             *ret = store;
             return 0;
         }

@@ -19,6 +19,7 @@
 enum {
     SEAL_RETRY_US = 60 * 1000000, /* after a sealing that failed, for want of space say */
     EXPIRE_INTERVAL_US = 60 * 1000000,
+    SLICE_PACE_US = 5000,          /* between two slices of a snapshot: 50 MB a second at most */
     CLOCK_JUMP_US = 300 * 1000000, /* wall and monotonic clock further apart: nothing expires */
 };
 
@@ -311,13 +312,16 @@ static void snapshot_failed(struct store *store, const struct err *err)
 static void save_slice(struct store *store)
 {
     struct store_snapshot *snapshot = &store->snapshot;
+    int64_t now_us = clock_mono_us();
     struct err err;
     bool done;
 
     if (snapshot->finishing && atomic_load(&snapshot->finished))
         join_finisher(store);
-    if (snapshot->finishing || (!snapshot->writer && !snapshot_is_due(store)))
+    if (snapshot->finishing ||
+        (snapshot->writer ? now_us < snapshot->slice_us : !snapshot_is_due(store)))
         return;
+    snapshot->slice_us = now_us + SLICE_PACE_US;
     if ((!snapshot->writer && begin_snapshot(store, &err) < 0) ||
         snapshot_step(snapshot->writer, &done, &err) < 0) {
         snapshot_failed(store, &err);

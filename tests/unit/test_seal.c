@@ -327,6 +327,7 @@ START_TEST(a_snapshot_written_while_keys_come_in_misses_none)
     store_fixture_open(&f);
     for (int i = 1; i <= 60; i++) {
         store_fixture_send_range(&f, "k", i, i, 1);
+        f.store->snapshot.slice_us = 0;
         must(store_maintain(f.store, &f.err));
     }
     store_stop_snapshot(f.store);
