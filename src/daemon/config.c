@@ -89,7 +89,8 @@ static const struct key keys[] = {
     {"log_level",          KEY_LOG_LEVEL, FIELD(log_level), 0, 0, LOG_INFO, NULL},
 
     {"limits.max_connections",       KEY_U32,  FIELD(server.max_connections), 1, 100000, 1000, NULL},
-    {"limits.max_line_bytes",        KEY_SIZE, FIELD(server.max_line_bytes), 64, 1024 * MIB, MIB, NULL},
+    /* A line is one value of SQLite's, which takes 1e9 bytes, and its offsets have 32 bits. */
+    {"limits.max_line_bytes",        KEY_SIZE, FIELD(server.max_line_bytes), 64, 256 * MIB, MIB, NULL},
     {"limits.max_trades_per_line",   KEY_U32,  FIELD(server.max_trades_per_line), 1, 1e6, 10000, NULL},
     {"limits.max_key_bytes",         KEY_SIZE, FIELD(server.max_key_bytes), 16, 8 * KIB, 512, NULL},
     {"limits.queue_bytes",           KEY_SIZE, FIELD(server.queue_bytes), 64 * KIB, TIB, 64 * MIB, NULL},

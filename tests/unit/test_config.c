@@ -236,8 +236,8 @@ static const char *const refused[][2] = {
     /* ranges */
     {"{\"limits\": {\"max_connections\": 0}}", "limits.max_connections: 0 is not within 1 and 100000"},
     {"{\"limits\": {\"max_connections\": 1.5}}", "limits.max_connections: 1.5 is not a whole number"},
-    {"{\"limits\": {\"max_line_bytes\": 2147483648}}",
-     "limits.max_line_bytes: 2147483648 is not within 64 and 1073741824"},
+    {"{\"limits\": {\"max_line_bytes\": 268435457}}",
+     "limits.max_line_bytes: 268435457 is not within 64 and 268435456"},
     {"{\"store\": {\"reject_rows\": -1}}", "store.reject_rows: -1 is not within 0 and 1099511627776"},
     {"{\"filter\": {\"capacity\": 1e400}}", "filter.capacity: inf is not within 1 and 1099511627776"},
     {"{\"filter\": {\"capacity\": 0}}", "filter.capacity: 0 is not within 1 and 1099511627776"},
@@ -281,10 +281,10 @@ END_TEST
 
 START_TEST(numbers_at_the_ends_of_their_range_are_taken)
 {
-    assert_read("{\"limits\": {\"max_line_bytes\": 1073741824, \"max_connections\": 100000},"
+    assert_read("{\"limits\": {\"max_line_bytes\": 268435456, \"max_connections\": 100000},"
                 "\"store\": {\"segment_rows\": 1099511627776, \"generation_keys\": 16777216},"
                 "\"filter\": {\"capacity\": 1099511627776, \"false_positive_rate\": 3e-9}}");
-    ck_assert_uint_eq(config.server.max_line_bytes, 1073741824);
+    ck_assert_uint_eq(config.server.max_line_bytes, 268435456);
     ck_assert_uint_eq(config.writer.store.segment_rows, 1099511627776);
     ck_assert_uint_eq(config.writer.store.generation_keys, 16777216);
     ck_assert_uint_eq(config.writer.store.capacity, 1099511627776);
