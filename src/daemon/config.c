@@ -24,6 +24,7 @@ enum {
     CONFIG_FILE_MAX = 1 << 20, /* bytes */
     PATH_TEXT_MAX = 128,       /* of a key in messages */
     LISTENERS_MAX = STATS_FEEDS_MAX,
+    GENERATIONS_MAX = 65536, /* of a segment: bits in a row of its bank */
 };
 
 struct listener_draft {
@@ -776,6 +777,20 @@ static int check_http(const char *where, const struct draft *draft, struct err *
 
 /* The whole. */
 
+/* Values that are in range each and too much together. */
+static int check_together(const struct config *config, struct err *err)
+{
+    const struct store_config *store = &config->writer.store;
+    uint64_t generations = (store->segment_rows + store->generation_keys - 1) / store->generation_keys;
+
+    if (generations > GENERATIONS_MAX)
+        return err_set(err, ERR_CONFIG,
+                       "store.segment_rows / store.generation_keys: %llu generations in a segment are "
+                       "more than %d",
+                       (unsigned long long)generations, GENERATIONS_MAX);
+    return 0;
+}
+
 /* Only a configuration can say that others may reach a listener. */
 static int check_listen(const char *bind, struct err *err)
 {
@@ -855,7 +870,7 @@ static int build(struct draft *draft, const struct arguments *arguments, struct 
     else if (access(ARGUMENTS_DEFAULT_FILE, F_OK) == 0)
         draft->file = ARGUMENTS_DEFAULT_FILE;
     set_defaults(keys, sizeof keys / sizeof *keys, draft);
-    if (draft->file && apply_file(draft, err) < 0)
+    if (draft->file && (apply_file(draft, err) < 0 || check_together(&draft->config, err) < 0))
         return in_file(draft, err);
     if (load_feeds(draft, err) < 0)
         return err->code;

@@ -247,6 +247,14 @@ static const char *const refused[][2] = {
      "filter.false_positive_rate: 0.51 is not within 3e-09 and 0.5"},
     {"{\"store\": {\"generation_keys\": 16777217}}",
      "store.generation_keys: 16777217 is not within 1 and 16777216"},
+    /* values that do not go together */
+    {"{\"store\": {\"segment_rows\": 65537, \"generation_keys\": 1}}",
+     "store.segment_rows / store.generation_keys: 65537 generations in a segment are more than 65536"},
+    {"{\"store\": {\"segment_rows\": 131073, \"generation_keys\": 2}}",
+     "store.segment_rows / store.generation_keys: 65537 generations in a segment are more than 65536"},
+    {"{\"store\": {\"segment_rows\": 1099511627776}}",
+     "store.segment_rows / store.generation_keys: 16777216 generations in a segment are more than "
+     "65536"},
     /* addresses */
     {"{\"http\": \"localhost:1\"}",
      "http: localhost:1: not a numeric IP address (IPv6 stands in brackets)"},
