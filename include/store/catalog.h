@@ -39,6 +39,9 @@ void catalog_remove_temporary(const char *dir, const char *name);
 /* Removes what is left of a segment that was renamed to NAME.expired: its derived files first. */
 void catalog_remove_expired(const char *dir, const char *name);
 
+/* Removes NAME+suffix, if it is there. */
+void catalog_remove(const char *dir, const char *name, const char *suffix);
+
 /* Bytes of NAME+suffix on disk; 0 when it is not there. */
 uint64_t catalog_bytes(const char *dir, const char *name, const char *suffix);
 

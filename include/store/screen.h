@@ -105,6 +105,9 @@ void screen_count(struct screen *screen, enum screen_answer answer, bool stored)
 /* The generation that the next new key goes to; begins one when the current is full. */
 uint32_t screen_current_generation(struct screen *screen);
 
+/* Whether the next call of screen_current_generation moves the bank: nobody may read it meanwhile. */
+bool screen_will_widen(const struct screen *screen);
+
 /* Adds a key to the current generation of the active part. */
 void screen_insert(struct screen *screen, struct bloom_hash hash);
 

@@ -48,6 +48,7 @@ struct seal_job {
     uint64_t rows;
     uint32_t generations;
     struct bloom_shape shape; /* of the classic filter */
+    uint64_t reserve_bytes;   /* of the disk, to be left alone */
     unsigned char secret[BLOOM_KEY_BYTES];
 };
 
@@ -64,7 +65,8 @@ struct sealer;
 int sealer_start(struct sealer **ret, const char *dir, struct err *err);
 
 /* Store thread. */
-bool sealer_is_idle(struct sealer *sealer); /* no job under way, no result waiting */
+bool sealer_is_idle(struct sealer *sealer);                 /* no job under way, no result waiting */
+bool sealer_holds(struct sealer *sealer, const char *name); /* this one is under way or waiting */
 void sealer_submit(struct sealer *sealer, const struct seal_job *job); /* only when idle */
 bool sealer_take(struct sealer *sealer, struct seal_result *ret);      /* false: none is ready */
 bool sealer_wait(struct sealer *sealer, struct seal_result *ret); /* blocks; false: none under way */

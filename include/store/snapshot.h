@@ -36,7 +36,7 @@ struct snapshot_origin {
 
 struct snapshot_writer;
 
-/* Begins NAME.bloom.new. The bank must live, and may take keys, until the last step. first_seqs: of each
+/* Begins NAME.bloom.new. The bank must live, may take keys, and must not widen until the last step. first_seqs: of each
  * begun column's first row. NULL on failure. */
 struct snapshot_writer *snapshot_begin(const char *dir, const char *name,
                                        const struct snapshot_origin *origin, const struct bank *bank,

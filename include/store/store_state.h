@@ -46,9 +46,9 @@ struct store_segment {
     int64_t *generation_first_seq; /* a generation's rows are [first of it, first of the next) */
     uint32_t generations_n;
     uint64_t conflicts, rejects, reject_bytes;
-    uint64_t closed_bytes;                     /* on disk, once closed */
-    bool rebuild;                              /* its filter is not to be trusted */
-    int64_t seal_after_us;                     /* sealing failed: not tried before (monotonic) */
+    uint64_t bytes;        /* on disk, derived files included; of an unclosed one as of the last look */
+    bool rebuild;          /* its filter is not to be trusted */
+    int64_t seal_after_us; /* sealing failed: not tried before (monotonic) */
     unsigned char filter_sum[STORE_SUM_BYTES]; /* of its sealed filter's bits, for the sweep */
 };
 
@@ -119,6 +119,9 @@ int store_try_close(struct store *store, struct store_segment *segment, struct e
  * the rows alone. rebuild: never from a snapshot. */
 int store_load_part(struct store *store, size_t i, uint32_t generations, struct err *err);
 int store_rebuild_part(struct store *store, size_t i, struct err *err);
+/* x of the hash of the last row's key, by which a snapshot knows its rows; 0 when there is none. */
+int store_last_hash(struct store *store, size_t i, uint64_t *ret, struct err *err);
+
 void store_sum_filter(struct store *store, size_t i); /* filter_sum of a sealed part */
 
 /* upkeep.c */
@@ -135,8 +138,15 @@ static inline int64_t store_next_seq(const struct store_segment *segment)
     return segment->meta.first_seq + (int64_t)segment->rows;
 }
 
+/* Looks at how many bytes a segment's files have. */
+void store_note_bytes(const struct store *store, struct store_segment *segment);
+
 /* Notes that a generation begins with the next row. */
 void store_note_generation(struct store_segment *segment, uint32_t generation);
+
+/* The filter of a part is not to be believed, for a reason that is reported: rebuilt when between
+ * transactions; until then every key is checked exactly. */
+void store_distrust(struct store *store, size_t part, const char *reason);
 
 /* A stored key was answered absent: counted, reported, its part marked for a rebuild. */
 void store_false_negative(struct store *store, size_t part, const char *found_by);

@@ -133,14 +133,18 @@ int catalog_publish(const char *dir, const char *name, const char *from, const c
     return sync_path(dir, O_RDONLY | O_DIRECTORY, err);
 }
 
-static void remove_each(const char *dir, const char *name, const char *const suffixes[])
+void catalog_remove(const char *dir, const char *name, const char *suffix)
 {
     char path[CATALOG_PATH_MAX];
 
-    for (; *suffixes; suffixes++) {
-        catalog_path(path, dir, name, *suffixes);
-        unlink(path);
-    }
+    catalog_path(path, dir, name, suffix);
+    unlink(path);
+}
+
+static void remove_each(const char *dir, const char *name, const char *const suffixes[])
+{
+    for (; *suffixes; suffixes++)
+        catalog_remove(dir, name, *suffixes);
 }
 
 void catalog_remove_temporary(const char *dir, const char *name)

@@ -187,7 +187,7 @@ static void sweep_filters(struct store *store)
         return;
     crypto_generichash_final(&sweep->sum, sum, sizeof sum);
     if (memcmp(sum, store->segments[sweep->part].filter_sum, sizeof sum) != 0)
-        store_false_negative(store, sweep->part, "the checksum sweep");
+        store_distrust(store, sweep->part, "the bits of its sealed filter have changed in memory");
     sweep->part++;
     sweep->at = 0;
 }

@@ -14,31 +14,40 @@
 #include "store/store_state.h"
 
 enum {
-    PREFETCH_AHEAD = 8, /* trades whose rows are on their way to the cache while one is judged */
+    FOREIGN_WRITES_MAX = 4, /* verifications in a row before a transaction is given up */
+    REJECT_SHARE = 16,      /* a segment may keep this part of the bound whatever the others hold */
+    PREFETCH_AHEAD = 8,     /* trades whose rows are on their way to the cache while one is judged */
     GHOST_GENERATIONS_MAX = 16, /* last ones with no key but rolled-back ones: more are rebuilt away */
 };
 
 int store_begin(struct store *store, struct err *err)
 {
-    struct store_segment *active = store_active(store);
     bool foreign_write;
 
-    if (segment_begin(active->db, &foreign_write, err) < 0)
-        return err->code;
-    store->saved = (struct store_savepoint){
-        .rows = active->rows,
-        .conflicts = active->conflicts,
-        .rejects = active->rejects,
-        .reject_bytes = active->reject_bytes,
-        .first_received_us = active->first_received_us,
-        .last_received_us = active->last_received_us,
-    };
-    if (!foreign_write)
-        return 0;
-    segment_rollback(active->db);
-    store_event(store, STORE_WARNING, "%s.db was written by another program: verifying", active->name);
-    active->rebuild = store->distrust = true;
-    return store_maintain(store, err) < 0 ? err->code : segment_begin(active->db, &foreign_write, err);
+    for (int i = 0; i < FOREIGN_WRITES_MAX; i++) {
+        struct store_segment *active = store_active(store);
+
+        if (segment_begin(active->db, &foreign_write, err) < 0)
+            return err->code;
+        store->saved = (struct store_savepoint){
+            .rows = active->rows,
+            .conflicts = active->conflicts,
+            .rejects = active->rejects,
+            .reject_bytes = active->reject_bytes,
+            .first_received_us = active->first_received_us,
+            .last_received_us = active->last_received_us,
+        };
+        if (!foreign_write)
+            return 0;
+        segment_rollback(active->db);
+        store_event(store, STORE_WARNING, "%s.db was written by another program: verifying",
+                    active->name);
+        active->rebuild = store->distrust = true;
+        if (store_maintain(store, err) < 0)
+            return err->code;
+    }
+    return err_set(err, ERR_BUSY, "%s.db: another program goes on writing it",
+                   store_active(store)->name);
 }
 
 int store_commit(struct store *store, struct err *err)
@@ -88,6 +97,8 @@ static int keep_conflict(struct store *store, const struct batch *batch,
 
     version.seq = trade->seq;
     for (size_t i = part; i < store->segments_n && !kept; i++) {
+        if (!store->segments[i].conflicts)
+            continue;
         struct segment *db = store_segment_db(store, i, err);
 
         if (!db || segment_has_conflict(db, version.seq, version.fingerprint, &kept, err) < 0)
@@ -141,7 +152,7 @@ static int settle_refused(struct store *store, const struct batch *batch, struct
         return err->code;
     if (!there)
         return err_set(err, ERR_CORRUPT, "%s.db: UNIQUE refuses a key that is not there", active->name);
-    screen_count(&store->screen, SCREEN_ABSENT, true);
+    screen_count(&store->screen, trade->screen, true);
     store_false_negative(store, store->segments_n - 1, "the UNIQUE constraint");
     return settle(store, batch, trade, &found, store->segments_n - 1, err);
 }
@@ -153,6 +164,8 @@ static int insert(struct store *store, const struct batch *batch, struct batch_t
     struct segment_row row = row_of(batch, trade);
     bool inserted;
 
+    if (screen_will_widen(&store->screen))
+        store_stop_snapshot(store); /* it reads the bank where it is */
     row.generation = screen_current_generation(&store->screen);
     row.seq = store_next_seq(active);
     if (!store->config.keep_message)
@@ -193,18 +206,29 @@ static int judge_trade(struct store *store, const struct batch *batch, struct ba
     return settle(store, batch, trade, &found, part, err);
 }
 
-/* Rejects are bounded over all segments; room is made by dropping this segment's oldest. */
+static uint64_t share_of(uint64_t bound, uint64_t others)
+{
+    uint64_t rest = bound > others ? bound - others : 0;
+
+    return rest > bound / REJECT_SHARE ? rest : bound / REJECT_SHARE;
+}
+
+/* Rejects are bounded over all segments; room is made by dropping this segment's oldest. Those of earlier
+ * segments stay until they expire, so each segment has a share of its own: the newest are always kept. */
 static int make_reject_room(struct store *store, uint64_t bytes, bool *ret_room, struct err *err)
 {
     struct store_segment *active = store_active(store);
-    uint64_t rejects = 0, reject_bytes = bytes;
+    uint64_t other_rows = 0, other_bytes = 0;
     int64_t dropped;
 
-    for (size_t i = 0; i < store->segments_n; i++) {
-        rejects += store->segments[i].rejects;
-        reject_bytes += store->segments[i].reject_bytes;
+    for (size_t i = 0; i + 1 < store->segments_n; i++) {
+        other_rows += store->segments[i].rejects;
+        other_bytes += store->segments[i].reject_bytes;
     }
-    while (rejects >= store->config.reject_rows || reject_bytes > store->config.reject_bytes) {
+    uint64_t rows_max = share_of(store->config.reject_rows, other_rows);
+    uint64_t bytes_max = share_of(store->config.reject_bytes, other_bytes);
+
+    while (active->rejects >= rows_max || active->reject_bytes + bytes > bytes_max) {
         if (!active->rejects) {
             *ret_room = false;
             return 0;
@@ -213,9 +237,7 @@ static int make_reject_room(struct store *store, uint64_t bytes, bool *ret_room,
             return err->code;
         if (dropped < 0)
             return err_set(err, ERR_CORRUPT, "%s.db: fewer rejects than counted", active->name);
-        rejects--;
         active->rejects--;
-        reject_bytes -= (uint64_t)dropped;
         active->reject_bytes -= (uint64_t)dropped;
     }
     *ret_room = true;

@@ -26,6 +26,29 @@ struct snapshot_origin store_origin(const struct store *store, size_t i)
     return origin;
 }
 
+int store_last_hash(struct store *store, size_t part, uint64_t *ret, struct err *err)
+{
+    struct store_segment *segment = &store->segments[part];
+    struct segment *db = store_segment_db(store, part, err);
+    uint32_t generation;
+    bool found = true;
+    size_t len = 0;
+
+    *ret = 0;
+    if (!db || !segment->rows)
+        return db ? 0 : err->code;
+    char *key = mem_alloc(STORE_KEY_BYTES_MAX);
+    int code = segment_key_at(db, store_next_seq(segment) - 1, key, STORE_KEY_BYTES_MAX, &len,
+                              &generation, &found, err);
+
+    if (code == 0 && !found)
+        code = err_set(err, ERR_CORRUPT, "%s.db: its last row is not there", segment->name);
+    if (code == 0)
+        *ret = screen_hash(&store->screen, key, len).x;
+    free(key);
+    return code;
+}
+
 /* ---- from rows ---- */
 
 struct load {
@@ -198,6 +221,17 @@ void store_sum_filter(struct store *store, size_t i)
                        (const unsigned char *)bloom->words, bloom_memory(bloom), NULL, 0);
 }
 
+/* For the next start; that it fails costs that start time only. */
+static void save_sealed(struct store *store, size_t part, const struct bloom *bloom)
+{
+    struct snapshot_origin origin = store_origin(store, part);
+    struct err err;
+
+    if (store_last_hash(store, part, &origin.last_hash, &err) < 0 ||
+        snapshot_write_classic(store->data_dir, store->segments[part].name, &origin, bloom, &err) < 0)
+        store_event(store, STORE_WARNING, "filter snapshot: %s", err.text);
+}
+
 static int build_sealed(struct store *store, size_t part, struct err *err)
 {
     struct store_segment *segment = &store->segments[part];
@@ -211,6 +245,7 @@ static int build_sealed(struct store *store, size_t part, struct err *err)
         bloom_done(&load.bloom);
         return err->code;
     }
+    save_sealed(store, part, &load.bloom);
     screen_seal_part(&store->screen, part, &load.bloom);
     return 0;
 }
@@ -259,6 +294,7 @@ int store_rebuild_part(struct store *store, size_t part, struct err *err)
     int ret;
 
     store_stop_snapshot(store);
+    store->sweep = (struct store_sweep){.part = part};
     if (segment->state == SEGMENT_SEALED) {
         ret = build_sealed(store, part, err);
         if (ret == 0)

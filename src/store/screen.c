@@ -307,6 +307,14 @@ uint32_t screen_current_generation(struct screen *screen)
     return part->bank.columns - 1;
 }
 
+bool screen_will_widen(const struct screen *screen)
+{
+    const struct screen_part *part = &screen->parts[screen->parts_n - 1];
+    uint32_t n = part->bank.columns;
+
+    return n && n == part->bank.words * 64 && part->bank.column[n - 1].keys >= part->generation_keys;
+}
+
 void screen_insert(struct screen *screen, struct bloom_hash hash)
 {
     struct screen_part *part = &screen->parts[screen->parts_n - 1];
@@ -369,8 +377,8 @@ struct filter_figures screen_part_figures(const struct screen *screen, size_t in
 
 static double part_fullest(const struct screen_part *part)
 {
-    if (!part->bank.columns)
-        return 0;
+    if (part->sealed || !part->bank.columns)
+        return part->fullest;
     double last = (double)part->bank.column[part->bank.columns - 1].bits_set;
 
     return fmax(part->fullest, last / (double)part->bank.shape.bits);

@@ -419,6 +419,7 @@ static int check_space(const char *dir, const struct seal_job *job, struct err *
 
     if (catalog_free_bytes(dir, &free_bytes, err) < 0)
         return err->code;
+    need += job->reserve_bytes;
     if (free_bytes < need)
         return err_set(err, ERR_FULL, "%s: sealing needs %llu MiB, %llu are free", job->name,
                        (unsigned long long)need >> 20, (unsigned long long)free_bytes >> 20);
@@ -523,6 +524,14 @@ bool sealer_is_idle(struct sealer *sealer)
     bool idle = sealer->state == IDLE;
     pthread_mutex_unlock(&sealer->lock);
     return idle;
+}
+
+bool sealer_holds(struct sealer *sealer, const char *name)
+{
+    pthread_mutex_lock(&sealer->lock);
+    bool holds = sealer->state != IDLE && strcmp(sealer->job.name, name) == 0;
+    pthread_mutex_unlock(&sealer->lock);
+    return holds;
 }
 
 void sealer_submit(struct sealer *sealer, const struct seal_job *job)

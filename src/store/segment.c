@@ -192,7 +192,10 @@ static int write_schema(struct segment *segment, const struct segment_meta *meta
     int ret = run(segment, insert, "creating", err);
 
     sqlite3_finalize(insert);
-    return ret < 0 ? ret : execute(segment, "COMMIT", "creating", err);
+    if (ret < 0 || execute(segment, "COMMIT", "creating", err) < 0)
+        return err->code;
+    rc = sqlite3_wal_checkpoint_v2(segment->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : fail(segment, rc, "creating", err); /* what closing would not tell */
 }
 
 int segment_create(const char *dir, const char *name, const struct segment_meta *meta, struct err *err)
@@ -208,7 +211,7 @@ int segment_create(const char *dir, const char *name, const struct segment_meta 
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 
     ret = rc == SQLITE_OK ? write_schema(segment, meta, err) : fail(segment, rc, "creating", err);
-    segment_close(segment); /* checkpoints and removes the WAL: the file is whole */
+    segment_close(segment); /* removes the WAL, which is empty: the file is whole */
     if (ret == 0)
         ret = catalog_publish(dir, name, ".db.new", ".db", err);
     if (ret < 0)
@@ -372,8 +375,10 @@ int segment_totals(struct segment *segment, struct segment_totals *ret, struct e
         query_int(segment, "SELECT generation FROM trade ORDER BY seq DESC LIMIT 1", 0, &generation,
                   err) < 0 ||
         query_int(segment, "SELECT received FROM trade ORDER BY seq LIMIT 1", 0, &received, err) < 0 ||
-        query_int(segment, "SELECT received FROM trade ORDER BY seq DESC LIMIT 1", 0, &last_received,
-                  err) < 0 ||
+        query_int(
+            segment,
+            "SELECT max(received) FROM (SELECT received FROM trade ORDER BY seq DESC LIMIT 10000)", 0,
+            &last_received, err) < 0 ||
         query_int(segment, "SELECT count(*) FROM conflict", 0, &conflicts, err) < 0 ||
         query_int(segment, "SELECT count(*) FROM reject", 0, &rejects, err) < 0 ||
         query_int(segment, "SELECT total(length(line)) FROM reject", 0, &reject_bytes, err) < 0)
@@ -641,7 +646,7 @@ uint64_t segment_wal_bytes(const struct segment *segment)
 bool segment_in_wal_mode(struct segment *segment)
 {
     sqlite3_stmt *mode = NULL;
-    bool wal = false;
+    bool wal = true; /* also when it cannot be said */
 
     if (sqlite3_prepare_v2(segment->db, "PRAGMA journal_mode", -1, &mode, NULL) == SQLITE_OK &&
         sqlite3_step(mode) == SQLITE_ROW)

@@ -19,6 +19,8 @@
 #include "base/mem.h"
 #include "store/store_state.h"
 
+enum { SPOT_CHECKS = 64 }; /* rows of a sealed segment that are asked at the start */
+
 void store_event(const struct store *store, enum store_event_level level, const char *format, ...)
 {
     char text[ERR_TEXT_MAX];
@@ -40,6 +42,15 @@ void store_note_generation(struct store_segment *segment, uint32_t generation)
                         sizeof *segment->generation_first_seq);
         segment->generation_first_seq[segment->generations_n++] = store_next_seq(segment);
     }
+}
+
+void store_note_bytes(const struct store *store, struct store_segment *segment)
+{
+    static const char *const suffixes[] = {".db", ".db-wal", ".keys", ".bloom"};
+
+    segment->bytes = 0;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        segment->bytes += catalog_bytes(store->data_dir, segment->name, suffixes[i]);
 }
 
 /* ---- the files of closed segments are held open in bounded number ---- */
@@ -113,8 +124,11 @@ int store_find(struct store *store, const struct screen_candidate *candidate, co
     int64_t seq;
 
     *ret_found = false;
-    if (sealed && (!keys || sealed_find(keys, key, len, ret_found, &seq, err) < 0))
+    if (sealed && (!keys || sealed_find(keys, key, len, ret_found, &seq, err) < 0)) {
+        if (err->code == ERR_CORRUPT) /* derived: the next start makes it anew from the segment */
+            catalog_remove(store->data_dir, store->segments[candidate->part].name, ".keys");
         return err->code;
+    }
     if (sealed && !*ret_found)
         return 0;
     struct segment *db = store_segment_db(store, candidate->part, err);
@@ -125,15 +139,22 @@ int store_find(struct store *store, const struct screen_candidate *candidate, co
                   : segment_find(db, candidate->generation, key, len, ret_found, ret, err);
 }
 
-void store_false_negative(struct store *store, size_t part, const char *found_by)
+void store_distrust(struct store *store, size_t part, const char *reason)
 {
-    store->false_negatives++;
     store->segments[part].rebuild = true;
     store->distrust = true;
     store_event(store, STORE_CRITICAL,
-                "%s: a stored key was answered absent, found by %s; every key is checked exactly until"
-                " the filter is rebuilt",
-                store->segments[part].name, found_by);
+                "%s: %s; every key is checked exactly until the filter is rebuilt",
+                store->segments[part].name, reason);
+}
+
+void store_false_negative(struct store *store, size_t part, const char *found_by)
+{
+    char reason[128];
+
+    snprintf(reason, sizeof reason, "a stored key was answered absent, found by %s", found_by);
+    store->false_negatives++;
+    store_distrust(store, part, reason);
 }
 
 /* ---- segments ---- */
@@ -169,6 +190,8 @@ static int open_active(struct store *store, struct err *err)
 {
     struct store_segment *segment = store_active(store);
 
+    /* A file that is written again, restored from a copy say, has no sealed keys. */
+    catalog_remove(store->data_dir, segment->name, ".keys");
     if (segment_open(&segment->db, store->data_dir, segment->name, true, &segment->meta, err) < 0)
         return err->code;
     segment->state = SEGMENT_ACTIVE;
@@ -181,21 +204,15 @@ int store_try_close(struct store *store, struct store_segment *segment, struct e
 
     segment->state = SEGMENT_DRAINING;
     if (segment_close_writes(segment->db, &done, err) < 0)
-        return err->code;
+        return err->code == ERR_FULL || err->code == ERR_BUSY ? 0 : err->code; /* tried again */
     if (done) {
         segment_close(segment->db);
         segment->db = NULL;
         segment->state = SEGMENT_CLOSED;
-        segment->closed_bytes = catalog_bytes(store->data_dir, segment->name, ".db");
+        store_note_bytes(store, segment);
         store->figures_whole = true;
     }
     return 0;
-}
-
-/* A file that cannot be closed now for want of space is draining: it is tried again. */
-static int tolerate(int result)
-{
-    return result == ERR_FULL || result == ERR_BUSY ? 0 : result;
 }
 
 bool store_must_roll(const struct store *store, const struct batch *batch)
@@ -231,7 +248,7 @@ int store_roll(struct store *store, int64_t received_us, struct err *err)
     store->roll_wanted = false;
     store->snapshot.rows_saved = 0;
     store_event(store, STORE_INFO, "%s begins", name);
-    return tolerate(store_try_close(store, &store->segments[store->segments_n - 2], err));
+    return store_try_close(store, &store->segments[store->segments_n - 2], err);
 }
 
 /* ---- open ---- */
@@ -264,7 +281,7 @@ static int open_closed(struct store *store, size_t i, struct err *err)
             store_try_close(store, segment, err) < 0 || !store_segment_db(store, i, err))
             return err->code;
     }
-    segment->closed_bytes = catalog_bytes(store->data_dir, segment->name, ".db");
+    store_note_bytes(store, segment);
     return 0;
 }
 
@@ -287,6 +304,31 @@ static int read_totals(struct store *store, size_t i, uint32_t *ret_generations,
     return 0;
 }
 
+/* The sealed keys of these rows, not of others that the segment once had: rows of everywhere are asked. */
+static int spot_check(struct store *store, size_t i, struct err *err)
+{
+    struct store_segment *segment = &store->segments[i];
+    struct segment *db = store_segment_db(store, i, err);
+    char *key = mem_alloc(STORE_KEY_BYTES_MAX);
+    int ret = db ? 0 : err->code;
+
+    for (uint64_t n = 0; n < SPOT_CHECKS && segment->rows && ret == 0; n++) {
+        int64_t seq = store_next_seq(segment) - 1 - (int64_t)(segment->rows * n / SPOT_CHECKS);
+        int64_t found_seq = 0;
+        uint32_t generation;
+        bool there, found = false;
+        size_t len;
+
+        ret = segment_key_at(db, seq, key, STORE_KEY_BYTES_MAX, &len, &generation, &there, err);
+        if (ret == 0 && there)
+            ret = sealed_find(segment->keys, key, len, &found, &found_seq, err);
+        if (ret == 0 && (!found || found_seq > seq))
+            ret = err_set(err, ERR_CORRUPT, "%s.keys: not the keys of these rows", segment->name);
+    }
+    free(key);
+    return ret;
+}
+
 /* Sealed, if its sealed file is there and to be trusted; else that is made anew. */
 static int look_for_seal(struct store *store, size_t i, struct err *err)
 {
@@ -294,15 +336,17 @@ static int look_for_seal(struct store *store, size_t i, struct err *err)
 
     if (catalog_bytes(store->data_dir, segment->name, ".keys") == 0)
         return 0;
-    if (store_segment_keys(store, i, err)) {
+    if (store_segment_keys(store, i, err) && spot_check(store, i, err) == 0) {
         segment->state = SEGMENT_SEALED;
-        segment->closed_bytes += catalog_bytes(store->data_dir, segment->name, ".keys") +
-                                 catalog_bytes(store->data_dir, segment->name, ".bloom");
+        store_note_bytes(store, segment);
         return 0;
     }
     if (err->code != ERR_CORRUPT)
         return err->code;
     store_event(store, STORE_WARNING, "%s; it is sealed again", err->text);
+    sealed_close(segment->keys);
+    segment->keys = NULL;
+    catalog_remove(store->data_dir, segment->name, ".keys");
     return 0;
 }
 
@@ -429,16 +473,15 @@ static void put_generation(const struct store *store, size_t part, uint32_t gene
 
 static void put_segment(const struct store *store, size_t i, struct segment_figures *ret)
 {
-    const struct store_segment *segment = &store->segments[i];
+    struct store_segment *segment = &store->segments[i];
 
+    if (segment->state < SEGMENT_CLOSED)
+        store_note_bytes(store, segment);
     memcpy(ret->segment, segment->name, sizeof ret->segment);
     ret->state = state_names[segment->state];
     ret->rows = segment->rows;
     ret->first_seq = segment->meta.first_seq;
-    ret->bytes = segment->state >= SEGMENT_CLOSED
-                     ? segment->closed_bytes
-                     : catalog_bytes(store->data_dir, segment->name, ".db") +
-                           catalog_bytes(store->data_dir, segment->name, ".db-wal");
+    ret->bytes = segment->bytes;
     ret->filter = screen_part_figures(&store->screen, i);
 }
 

@@ -1,9 +1,9 @@
 /* What is done between transactions, a slice at a time, so that ingest never waits long:
  *
  *   rebuild     filters that are not to be trusted, before anything else
+ *   expire      segments whose newest row is older than the retention: it needs no space, and makes some
  *   drain       closed files that a reader kept in WAL mode
  *   seal        hand the next closed segment to the seal thread; take over what it has finished
- *   expire      segments whose newest row is older than the retention
  *   checkpoint  move the WAL into the file when it has grown
  *   snapshot    a slice of the active filter
  */
@@ -30,8 +30,11 @@ static int rebuild_marked(struct store *store, struct err *err)
     if (!store->distrust)
         return 0;
     for (size_t i = 0; i < store->segments_n; i++)
-        if (store->segments[i].rebuild && store_rebuild_part(store, i, err) < 0)
+        if (store->segments[i].rebuild && store_rebuild_part(store, i, err) < 0) {
+            /* A half-filled part answers nothing, not even with retry: a start builds it whole. */
+            err->code = err->code == ERR_CORRUPT ? ERR_CORRUPT : ERR_IO;
             return err_prefix(err, "rebuilding a filter");
+        }
     store->distrust = false;
     return 0;
 }
@@ -62,6 +65,7 @@ static void submit_next(struct store *store)
             .rows = segment->rows,
             .generations = segment->generations_n,
             .shape = screen_sealed_shape(&store->screen, segment->rows),
+            .reserve_bytes = store->config.disk_reserve_bytes,
         };
         memcpy(job.name, segment->name, sizeof job.name);
         memcpy(job.secret, store->screen.secret, sizeof job.secret);
@@ -98,8 +102,7 @@ static int adopt_sealed(struct store *store, size_t i, struct bloom *bloom, stru
     free(segment->generation_first_seq);
     segment->generation_first_seq = NULL;
     segment->generations_n = 0;
-    segment->closed_bytes += catalog_bytes(store->data_dir, segment->name, ".keys") +
-                             catalog_bytes(store->data_dir, segment->name, ".bloom");
+    store_note_bytes(store, segment);
     store->figures_whole = true;
     store->false_negatives += twice;
     if (twice)
@@ -119,6 +122,10 @@ static int take_result(struct store *store, struct seal_result *result, struct e
 
     if (result->code == 0)
         return adopt_sealed(store, i, &result->bloom, err);
+    if (result->code == ERR_CORRUPT) { /* of the segment itself */
+        *err = result->err;
+        return err->code;
+    }
     store->segments[i].seal_after_us = clock_mono_us() + SEAL_RETRY_US;
     store_event(store, STORE_WARNING, "sealing: %s; the bank answers meanwhile", result->err.text);
     return 0;
@@ -190,8 +197,8 @@ static bool first_is_due(const struct store *store)
     const struct store_segment *first = &store->segments[0];
     int64_t oldest_us = clock_wall_us() - (int64_t)store->config.retention_days * 86400000000;
 
-    return store->segments_n > 1 && first->state == SEGMENT_SEALED &&
-           first->last_received_us < oldest_us;
+    return store->segments_n > 1 && first->state >= SEGMENT_CLOSED &&
+           !sealer_holds(store->sealer, first->name) && first->last_received_us < oldest_us;
 }
 
 static int expire(struct store *store, struct err *err)
@@ -266,19 +273,9 @@ static int begin_snapshot(struct store *store, struct err *err)
     struct store_segment *active = store_active(store);
     struct snapshot_origin origin = store_origin(store, last);
     struct bank *bank = &store->screen.parts[last].bank;
-    char key[STORE_KEY_BYTES_MAX];
-    uint32_t generation;
-    bool found = true;
-    size_t len;
 
-    if (active->rows) {
-        if (segment_key_at(active->db, origin.last_seq, key, sizeof key, &len, &generation, &found,
-                           err) < 0)
-            return err->code;
-        if (!found)
-            return err_set(err, ERR_CORRUPT, "%s.db: its last row is not there", active->name);
-        origin.last_hash = screen_hash(&store->screen, key, len).x;
-    }
+    if (store_last_hash(store, last, &origin.last_hash, err) < 0)
+        return err->code;
     origin.run = segment_run(active->db);
     assert(active->generations_n == bank->columns);
     store->snapshot.writer =
@@ -309,30 +306,32 @@ static void snapshot_failed(struct store *store, const struct err *err)
     store_stop_snapshot(store);
 }
 
-static void save_slice(struct store *store)
+static int save_slice(struct store *store, struct err *err)
 {
     struct store_snapshot *snapshot = &store->snapshot;
     int64_t now_us = clock_mono_us();
-    struct err err;
     bool done;
 
     if (snapshot->finishing && atomic_load(&snapshot->finished))
         join_finisher(store);
     if (snapshot->finishing ||
         (snapshot->writer ? now_us < snapshot->slice_us : !snapshot_is_due(store)))
-        return;
+        return 0;
     snapshot->slice_us = now_us + SLICE_PACE_US;
-    if ((!snapshot->writer && begin_snapshot(store, &err) < 0) ||
-        snapshot_step(snapshot->writer, &done, &err) < 0) {
-        snapshot_failed(store, &err);
-        return;
+    if ((!snapshot->writer && begin_snapshot(store, err) < 0) ||
+        snapshot_step(snapshot->writer, &done, err) < 0) {
+        if (err->code == ERR_CORRUPT) /* the segment, which it reads */
+            return err->code;
+        snapshot_failed(store, err);
+        return 0;
     }
     if (!done)
-        return;
+        return 0;
     atomic_store(&snapshot->finished, false);
     snapshot->finishing = pthread_create(&snapshot->finisher, NULL, finish_snapshot, snapshot) == 0;
     if (!snapshot->finishing)
         store_stop_snapshot(store);
+    return 0;
 }
 
 int store_save_filters(struct store *store, struct err *err)
@@ -357,9 +356,8 @@ int store_save_filters(struct store *store, struct err *err)
 
 int store_maintain(struct store *store, struct err *err)
 {
-    if (rebuild_marked(store, err) < 0 || drain(store, err) < 0 || seal(store, err) < 0 ||
-        expire(store, err) < 0 || checkpoint(store, err) < 0)
+    if (rebuild_marked(store, err) < 0 || expire(store, err) < 0 || drain(store, err) < 0 ||
+        seal(store, err) < 0 || checkpoint(store, err) < 0)
         return err->code;
-    save_slice(store);
-    return 0;
+    return save_slice(store, err);
 }

@@ -143,11 +143,12 @@ static void count_commit(struct writer *writer, int64_t us)
  * and *list is what remains. */
 static int commit_some(struct writer *writer, struct batch **list, struct err *err)
 {
-    int64_t began_us = clock_mono_us();
     struct batch *batch = *list;
 
     if (store_must_roll(writer->store, batch) && store_roll(writer->store, batch->received_us, err) < 0)
         return err->code;
+    int64_t began_us = clock_mono_us();
+
     if (store_begin(writer->store, err) < 0)
         return err->code;
     do {
@@ -310,11 +311,15 @@ static void wait_for_work(struct writer *writer)
 static void linger(struct writer *writer)
 {
     struct timespec until = moment_after(LINGER_US);
+    size_t enough = LINGER_ENOUGH_TRADES;
+
+    if (enough > writer->config.commit_max_trades)
+        enough = writer->config.commit_max_trades;
 
     if (writer->last_commit_trades < LINGER_FROM_TRADES)
         return;
     pthread_mutex_lock(&writer->lock);
-    while (!writer->stop && !writer->questions && queue_trades(&writer->waiting) < LINGER_ENOUGH_TRADES)
+    while (!writer->stop && !writer->questions && queue_trades(&writer->waiting) < enough)
         if (pthread_cond_timedwait(&writer->work, &writer->lock, &until) == ETIMEDOUT)
             break;
     pthread_mutex_unlock(&writer->lock);
