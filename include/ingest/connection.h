@@ -30,7 +30,9 @@
 #include "ingest/hub.h"
 
 enum {
-    CONNECTION_BATCH_TRADES = 4096,         /* a batch with so many trades is submitted */
+    CONNECTION_BATCH_TRADES = 4096,         /* a batch with so many trades is submitted ... */
+    CONNECTION_BATCH_BYTES = 4 * 1048576,   /* ... or so many bytes of keys and details: the next line
+                                             * finds almost all of the arena's 32 bits */
     CONNECTION_LINGER_US = 2000000,         /* longest that a closing connection is read */
     CONNECTION_LINGER_BYTES = 16 * 1048576, /* most that is read from it meanwhile */
 };

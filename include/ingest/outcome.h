@@ -26,6 +26,10 @@ void outcome_begin(struct outcome *outcome, struct batch *batch, size_t at, size
 /* How many trades the line has so far. */
 size_t outcome_trades(const struct outcome *outcome);
 
+/* Whether the arena, whose offsets have 32 bits, holds what one more trade adds: key_bytes at most, or a
+ * detail; false when it does not, and the line is answered. */
+bool outcome_check_room(struct outcome *outcome, size_t key_bytes);
+
 /* Checks the line as JSON and fills the values of want; false when it is invalid and answered. */
 bool outcome_scan(struct outcome *outcome, const struct scan_want *want, struct scan_value *values);
 

@@ -71,6 +71,9 @@ struct key {
     const char *text; /* default of texts, NULL: none */
 };
 
+/* A line's keys stand in one arena with offsets of 32 bits, of which details need some too. */
+#define LINE_KEYS_BYTES_END (UINT64_C(1) << 31)
+
 #define KIB              1024.0
 #define MIB              (KIB * 1024)
 #define TIB              (MIB * MIB)
@@ -780,7 +783,9 @@ static int check_http(const char *where, const struct draft *draft, struct err *
 /* Values that are in range each and too much together. */
 static int check_together(const struct config *config, struct err *err)
 {
+    const struct server_config *server = &config->server;
     const struct store_config *store = &config->writer.store;
+    uint64_t keys_bytes = server->max_trades_per_line * (uint64_t)server->max_key_bytes;
     uint64_t generations = (store->segment_rows + store->generation_keys - 1) / store->generation_keys;
 
     if (generations > GENERATIONS_MAX)
@@ -788,6 +793,12 @@ static int check_together(const struct config *config, struct err *err)
                        "store.segment_rows / store.generation_keys: %llu generations in a segment are "
                        "more than %d",
                        (unsigned long long)generations, GENERATIONS_MAX);
+    if (keys_bytes >= LINE_KEYS_BYTES_END)
+        return err_set(
+            err, ERR_CONFIG,
+            "limits.max_trades_per_line x limits.max_key_bytes: %llu bytes of keys in a line "
+            "are not below %llu",
+            (unsigned long long)keys_bytes, (unsigned long long)LINE_KEYS_BYTES_END);
     return 0;
 }
 

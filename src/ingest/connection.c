@@ -216,7 +216,8 @@ static void fill_batch(struct connection *c)
     enum frame_result result;
     size_t at, len;
 
-    while (!c->over && batch->trades_n < CONNECTION_BATCH_TRADES) {
+    while (!c->over && batch->trades_n < CONNECTION_BATCH_TRADES &&
+           batch->arena.len < CONNECTION_BATCH_BYTES) {
         result = frame_next(&c->frame, batch->bytes.at, batch->bytes.len, &at, &len);
         if (result == FRAME_MORE)
             return;

@@ -220,6 +220,8 @@ static void judge_trade(struct judge *j, const struct scan_value *trade)
                             (unsigned)j->context->max_trades_per_line);
         return;
     }
+    if (!outcome_check_room(j->outcome, j->context->max_key_bytes))
+        return;
     if (j->profile->trade_is_message) {
         judge_values(j, trade, &(struct profile_values){j->values, j->values});
         return;

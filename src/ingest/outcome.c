@@ -1,5 +1,6 @@
 #include "ingest/outcome.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -55,6 +56,7 @@ set_invalid(struct batch *batch, struct batch_trade *trade, enum reason reason, 
     int n = vsnprintf(detail, DETAIL_MAX, format, args);
     size_t len = n < 0 ? 0 : (size_t)n;
 
+    assert(batch->arena.len + DETAIL_MAX <= UINT32_MAX); /* outcome_check_room */
     if (len >= DETAIL_MAX)
         len = DETAIL_MAX - 1;
     trade->verdict = VERDICT_INVALID;
@@ -103,6 +105,14 @@ void outcome_refuse_line(struct outcome *outcome, enum reason reason, const char
     va_start(args, format);
     set_invalid(outcome->batch, trade, reason, format, args);
     va_end(args);
+}
+
+bool outcome_check_room(struct outcome *outcome, size_t key_bytes)
+{
+    if (outcome->batch->arena.len + key_bytes + DETAIL_MAX <= UINT32_MAX)
+        return true;
+    outcome_refuse_line(outcome, REASON_TOO_MANY_TRADES, "the keys of one line are too much");
+    return false;
 }
 
 bool outcome_scan(struct outcome *outcome, const struct scan_want *want, struct scan_value *values)

@@ -153,7 +153,8 @@ void replay_judge(struct outcome *outcome, const struct feed_context *context)
             outcome_refuse_line(outcome, REASON_DUPLICATE_MEMBER, "%s stands twice", fields[i].name);
             return;
         }
-    if (!read_trade(outcome, values + 1, context, &read))
+    if (!outcome_check_room(outcome, context->max_key_bytes + FEED_NAME_MAX) ||
+        !read_trade(outcome, values + 1, context, &read))
         return;
     const struct scan_value *message = &values[1 + FIELD_MESSAGE];
     bool kept = message->kind != SCAN_NOTHING && message->kind != SCAN_NULL;

@@ -92,6 +92,8 @@ static void start_server(void)
     ck_assert_int_eq(server_start(&server, &loop, &config, &stats, &err), 0);
 }
 
+static size_t commit_max_trades = 1000;
+
 static void start_writer(void)
 {
     struct writer_config writer_config = {
@@ -103,7 +105,7 @@ static void start_writer(void)
                   .reject_bytes = 10000,
                   .false_positive_rate = 0.01,
                   .capacity = 1 << 20},
-        .commit_max_trades = 1000,
+        .commit_max_trades = commit_max_trades,
         .on_wake = wake_loop,
     };
     struct err err;
@@ -153,6 +155,17 @@ static struct stats_values counts(void)
 static bool store_is_open(void)
 {
     return writer_state(writer) == STORE_READY;
+}
+
+static uint64_t commits(void)
+{
+    struct figures figures = {0};
+
+    writer_figures(writer, &figures);
+    uint64_t n = figures.commits;
+
+    figures_done(&figures);
+    return n;
 }
 
 static void open_gates(void)
@@ -228,6 +241,11 @@ static bool is_drained(void)
 static bool one_trade_came_back(void)
 {
     return counts().verdicts[VERDICT_NEW] == 1;
+}
+
+static bool the_long_keys_came_back(void)
+{
+    return counts().verdicts[VERDICT_NEW] == 1102;
 }
 
 static bool one_trade_is_received(void)
@@ -370,6 +388,43 @@ START_TEST(one_connection_more_than_allowed_is_closed_and_reported)
 }
 END_TEST
 
+/* A feed whose keys have 4,000 bytes each. */
+static struct feed *long_keyed_feed(void)
+{
+    static char json[4200];
+    struct feed *feed = NULL;
+    struct err err;
+
+    snprintf(json, sizeof json, "{\"trades\":\"/*\",\"key\":[{\"const\":\"%04000d\"},\"/id\"]}", 0);
+    ck_assert_int_eq(feed_parse(&feed, "long", json, strlen(json), &err), 0);
+    return feed;
+}
+
+START_TEST(a_batch_ends_early_when_its_keys_are_long)
+{
+    struct text line = {0};
+
+    feed_close(listener.feed);
+    listener.feed = long_keyed_feed();
+    config.max_line_bytes = 1 << 20;
+    config.max_trades_per_line = 2000;
+    config.max_key_bytes = 8192;
+    commit_max_trades = 1; /* a commit a batch */
+    start_server();
+    open_gates();
+    connect_peer();
+    text_add_char(&line, '[');
+    for (int i = 0; i < 1100; i++)
+        text_add_format(&line, "%s{\"id\":%d}", i ? "," : "", i);
+    text_add_str(&line, "]\n[{\"id\":\"a\"}]\n[{\"id\":\"b\"}]\n");
+    say(text_terminate(&line));
+    run_until(the_long_keys_came_back);
+    ck_assert_uint_ge(commits(), 2);
+    close(peer);
+    text_done(&line);
+}
+END_TEST
+
 START_TEST(blank_lines_without_end_hold_no_memory)
 {
     static char blank[60001];
@@ -409,6 +464,7 @@ int main(void)
     tcase_add_test(tcase, a_stop_with_a_batch_at_the_store_loses_no_memory);
     tcase_add_test(tcase, a_peer_that_is_gone_when_its_batch_comes_back_is_counted_and_forgotten);
     tcase_add_test(tcase, one_connection_more_than_allowed_is_closed_and_reported);
+    tcase_add_test(tcase, a_batch_ends_early_when_its_keys_are_long);
     tcase_add_test(tcase, blank_lines_without_end_hold_no_memory);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

@@ -255,6 +255,9 @@ static const char *const refused[][2] = {
     {"{\"store\": {\"segment_rows\": 1099511627776}}",
      "store.segment_rows / store.generation_keys: 16777216 generations in a segment are more than "
      "65536"},
+    {"{\"limits\": {\"max_trades_per_line\": 262144, \"max_key_bytes\": 8192}}",
+     "limits.max_trades_per_line x limits.max_key_bytes: 2147483648 bytes of keys in a line are not "
+     "below 2147483648"},
     /* addresses */
     {"{\"http\": \"localhost:1\"}",
      "http: localhost:1: not a numeric IP address (IPv6 stands in brackets)"},

@@ -2,6 +2,7 @@
 #include "ingest/feed.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "judging.h"
@@ -544,6 +545,58 @@ START_TEST(more_trades_than_allowed_make_the_whole_line_invalid)
 }
 END_TEST
 
+/* An arena that holds so many bytes already, of which hardly any is touched; false without the room. */
+static bool fill_arena(struct batch *batch, size_t len)
+{
+    text_done(&batch->arena);
+    batch->arena.cap = len + 65536;
+    batch->arena.at = malloc(batch->arena.cap);
+    batch->arena.len = len;
+    if (!batch->arena.at)
+        printf("skipped: no 4 GiB of address space\n");
+    return batch->arena.at != NULL;
+}
+
+START_TEST(keys_beyond_the_32_bits_of_an_arena_make_the_whole_line_invalid)
+{
+    static const char line[] = "[{\"id\":\"%0400d\"},{\"id\":2}]";
+    size_t first = UINT32_MAX - 1000; /* one key of 400 bytes and room for the longest behind it */
+    struct judging judging;
+
+    judging_parse(&judging, P("\"trades\":\"/*\"," KEY));
+    struct batch *batch = judging.batch;
+
+    if (fill_arena(batch, first)) {
+        text_add_format(&batch->bytes, line, 1);
+        feed_judge(judging.feed, &judging.context, batch, 0, batch->bytes.len, 1);
+        ck_assert_uint_eq(batch->trades_n, 1);
+        ck_assert_uint_eq(batch->lines[0].trades_n, 1);
+        ck_assert_int_eq(batch->trades[0].reason, REASON_TOO_MANY_TRADES);
+        ck_assert_uint_eq(batch->trades[0].detail_at, first);
+        ck_assert_uint_eq(batch->trades[0].message_len, batch->bytes.len);
+    }
+    judging_done(&judging);
+}
+END_TEST
+
+START_TEST(a_replayed_key_beyond_the_32_bits_of_an_arena_is_refused)
+{
+    static const char line[] = "{\"key\":\"A\",\"feed\":\"x\",\"fingerprint\":\"00ff0123456789ab\"}";
+    struct judging judging;
+
+    judging_builtin(&judging, "replay");
+    struct batch *batch = judging.batch;
+
+    if (fill_arena(batch, UINT32_MAX - 400)) {
+        text_add_str(&batch->bytes, line);
+        feed_judge(judging.feed, &judging.context, batch, 0, batch->bytes.len, 1);
+        ck_assert_uint_eq(batch->trades_n, 1);
+        ck_assert_int_eq(batch->trades[0].reason, REASON_TOO_MANY_TRADES);
+    }
+    judging_done(&judging);
+}
+END_TEST
+
 START_TEST(depth_64_is_judged_and_65_is_too_deep)
 {
     struct judging judging;
@@ -736,6 +789,8 @@ int main(void)
     tcase_add_test(tcase, a_detail_says_what_is_missing);
     tcase_add_test(tcase, max_key_bytes_bounds_the_key_as_written);
     tcase_add_test(tcase, more_trades_than_allowed_make_the_whole_line_invalid);
+    tcase_add_test(tcase, keys_beyond_the_32_bits_of_an_arena_make_the_whole_line_invalid);
+    tcase_add_test(tcase, a_replayed_key_beyond_the_32_bits_of_an_arena_is_refused);
     tcase_add_test(tcase, depth_64_is_judged_and_65_is_too_deep);
     tcase_add_test(tcase, thousands_of_trades_and_700_kilobytes_are_one_line);
     tcase_add_test(tcase, a_line_in_the_middle_of_a_batch_is_judged_on_its_own);
