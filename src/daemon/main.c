@@ -31,7 +31,7 @@
 #include "store/writer.h"
 
 enum {
-    DESCRIPTORS_RESERVED = 128, /* for the store, HTTP and the rest of the process */
+    DESCRIPTORS_RESERVED = 256, /* for all but listeners and connections, see raise_descriptors */
     TICK_MS = 1000,
     STATUS_INTERVAL_US = 10000000,
     START_EXTENSION_S = 60, /* a start that makes progress may take so much longer */
@@ -97,25 +97,37 @@ static int run(struct daemon *d)
 
 /* ---- 1. the process ---- */
 
-/* A peer that is gone and a file size limit are errors of the write, not the end of the process.
- * systemd's soft limit of descriptors is 1,024: it is raised, and some descriptors stay free whatever
- * the connections do, or the store could not open its next file. */
-static void prepare_process(struct daemon *d)
+/* systemd's soft limit of descriptors is 1,024: it is raised, and some stay free whatever the connections
+ * do, or the store could not open its next file. Those besides listeners and connections, at most:
+ *
+ *     64  closed segments: 32 of them, database and keys
+ *     12  the active segment and its successor with log and index, a seal with source and spill
+ *     68  HTTP: 64 connections, its listener, epoll and wake-ups
+ *     12  standard streams, lock, the loop, systemd's socket, a file or directory that is synced
+ *
+ * That is 156; the rest is for segments that wait for their seal, three descriptors each. */
+static void raise_descriptors(struct server_config *server)
 {
+    rlim_t reserved = DESCRIPTORS_RESERVED + server->listeners_n;
     struct rlimit limit;
-    rlim_t wanted = (rlim_t)d->config.server.max_connections + DESCRIPTORS_RESERVED;
 
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
         return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_max >= wanted || limit.rlim_max <= DESCRIPTORS_RESERVED)
+    if (limit.rlim_max >= reserved + server->max_connections)
         return;
-    d->config.server.max_connections = (uint32_t)(limit.rlim_max - DESCRIPTORS_RESERVED);
+    server->max_connections = limit.rlim_max > reserved ? (uint32_t)(limit.rlim_max - reserved) : 1;
     log_event(LOG_WARNING, "limits.max_connections is lowered to %u: RLIMIT_NOFILE is %llu",
-              d->config.server.max_connections, (unsigned long long)limit.rlim_max);
+              server->max_connections, (unsigned long long)limit.rlim_max);
+}
+
+/* A peer that is gone and a file size limit are errors of the write, not the end of the process. */
+static void prepare_process(struct daemon *d)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    raise_descriptors(&d->config.server);
 }
 
 /* ---- 2. start ---- */

@@ -130,6 +130,19 @@ class Start(DaemonTest):
         self.assertEqual(self.started({"log_level": "warning"}).log(), "")
 
 
+    def test_few_descriptors_lower_the_connections_and_the_log_says_so(self):
+        listeners = [{"bind": "127.0.0.1:0"}, {"bind": "127.0.0.1:0"}]
+        for descriptors, connections in ((300, 42), (200, 1)):
+            daemon = self.started({"listeners": listeners}, descriptors=descriptors)
+            self.assertIn(f"limits.max_connections is lowered to {connections}: RLIMIT_NOFILE is "
+                          f"{descriptors}\n", daemon.log())
+            self.assertEqual([reply["verdict"] for reply in daemon.ask(trade("1"))], ["new"])
+
+    def test_enough_descriptors_are_taken_without_a_word(self):
+        daemon = self.started({"limits": {"max_connections": 43}}, descriptors=300)
+        self.assertNotIn("max_connections", daemon.log())
+
+
 class Stop(DaemonTest):
     def test_sigterm_and_sigint_end_it_with_0(self):
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -5,6 +5,7 @@ far beyond what a healthy daemon needs; nothing here relies on how fast anything
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -114,7 +115,8 @@ class Peer:
 class Daemon:
     """config is what the configuration file says, with directories and ports filled in."""
 
-    def __init__(self, config=None, directory=None, data_dir=None, environment=None):
+    def __init__(self, config=None, directory=None, data_dir=None, environment=None, descriptors=None):
+        self.descriptors = descriptors  # the hard limit, None: ours
         self.own_directory = directory is None
         self.directory = directory or tempfile.mkdtemp(prefix="tradesieve-test-")
         self.data_dir = data_dir or os.path.join(self.directory, "data")
@@ -142,7 +144,10 @@ class Daemon:
             [os.path.join(BUILD, "tradesieved"), "--config", path, "--data-dir", self.data_dir,
              "--endpoints-file", self.endpoints_file],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr,
-            env=self.environment)
+            env=self.environment, preexec_fn=self._limit_descriptors if self.descriptors else None)
+
+    def _limit_descriptors(self):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
 
     def _read_endpoints(self):
         if self.process.poll() is not None:
