@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "ingest/opening.h"
+#include "ingest/scan.h"
 
 enum {
     ROOM_BYTES_MIN = 16 * 1024, /* a read is not offered less than this */
@@ -467,15 +468,17 @@ void connection_answer(struct connection *c)
 
 /* ---- 6. the end of input ---- */
 
-/* A last line that is no JSON was cut off, whichever byte shows it first. */
-static bool mark_truncated(struct batch *batch)
+/* A last line that is no JSON text was cut off, whichever byte shows it first: one verdict, bad_json. A
+ * complete one is answered as if its end had come, whatever is wrong with it; so is one that is too
+ * deep, since nobody looks for its end. */
+static bool mark_truncated(struct batch *batch, size_t at, size_t len)
 {
-    struct batch_trade *trade = batch->trades_n ? &batch->trades[batch->trades_n - 1] : NULL;
+    enum scan_result result = scan_text(batch->bytes.at + at, len, NULL, NULL, NULL);
 
-    if (!trade || trade->verdict != VERDICT_INVALID ||
-        (trade->reason != REASON_BAD_JSON && trade->reason != REASON_BAD_UTF8))
+    if (result == SCAN_OK || result == SCAN_TOO_DEEP)
         return false;
-    trade->reason = REASON_BAD_JSON;
+    assert(batch->trades_n > 0 && batch->trades[batch->trades_n - 1].verdict == VERDICT_INVALID);
+    batch->trades[batch->trades_n - 1].reason = REASON_BAD_JSON;
     return true;
 }
 
@@ -488,7 +491,7 @@ static void take_last_line(struct connection *c)
     assert(result != FRAME_TOO_LONG); /* frame_next has seen these bytes */
     if (result == FRAME_LINE) {
         take_line(c, at, len);
-        count_lines(c, mark_truncated(batch));
+        count_lines(c, mark_truncated(batch, at, len));
         submit_batch(c);
     } else {
         count_lines(c, false);

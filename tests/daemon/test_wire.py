@@ -94,6 +94,21 @@ class Lines(DaemonTest):
         replies = self.started().ask('{"id":"\u00e9'.encode()[:-1])
         self.assertEqual(replies[0]["error"], "bad_json")
 
+    def test_a_complete_last_line_that_is_no_trade_is_answered_as_with_its_end(self):
+        daemon = self.started()
+        lines = [rb'{"id":"\ud800"}', rb'{"id":""}', b"5", b"[" * 65 + b"]" * 65]
+        for line in lines:
+            self.assertEqual(daemon.ask(line), daemon.ask(line + b"\n"))
+        self.assertEqual([daemon.ask(line)[0]["error"] for line in lines],
+                         ["bad_utf8", "id_missing", "not_a_trade_object", "too_deep"])
+        self.assertEqual(daemon.stats()["lines"], {"received": 12, "truncated": 0})
+
+    def test_an_opening_line_may_be_the_last_and_have_no_end(self):
+        daemon = self.started()
+        self.assertEqual(len(daemon.ask((OPENING % b"each")[:-1])), 1)
+        self.assertEqual(daemon.ask((OPENING % b"all")[:-1])[0]["error"], "bad_opening")
+        self.assertEqual(daemon.stats()["lines"], {"received": 2, "truncated": 0})
+
     def test_nothing_at_all_gets_no_reply(self):
         daemon = self.started()
         self.assertEqual(daemon.ask(b""), [])
