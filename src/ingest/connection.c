@@ -410,13 +410,14 @@ static bool is_answered(const struct batch *batch)
     return true;
 }
 
-/* Counts the finished batches and turns them into hub->replies, up to one without verdicts. */
+/* Counts the finished batches and turns them into hub->replies, up to one without verdicts: what came
+ * before that is durable, and the peer still hears of it. */
 static void make_replies(struct connection *c)
 {
     for (struct batch *batch = c->finished; batch && !c->unanswerable; batch = batch->next) {
         c->unanswerable = !is_answered(batch);
         if (c->unanswerable)
-            return;
+            break;
         stats_count_verdicts(c->hub->stats, batch);
         reply_add(&c->hub->replies, c->ack, batch, &c->progress);
     }

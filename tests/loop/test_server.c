@@ -29,10 +29,12 @@ static unsigned events[SERVER_EVENT_COUNT];
 
 /* ---- the fixture ---- */
 
+static bool deaf; /* what the writer has to say waits */
+
 static void on_wake(uv_async_t *handle)
 {
     (void)handle;
-    if (server)
+    if (server && !deaf)
         server_on_writer(server);
 }
 
@@ -370,6 +372,26 @@ START_TEST(a_peer_that_is_gone_when_its_batch_comes_back_is_counted_and_forgotte
 }
 END_TEST
 
+START_TEST(progress_before_a_batch_without_verdicts_is_told_before_the_end)
+{
+    listener.ack = ACK_BATCH;
+    start_server();
+    open_gates();
+    connect_peer();
+    deaf = true;
+    say("{\"id\":\"1\"}\n");
+    run_until(one_trade_is_received);
+    writer_stop(writer); /* commits the first; what is submitted now comes back as it is */
+    say("{\"id\":\"2\"}\n");
+    run_until(two_trades_are_received);
+    server_on_writer(server);
+    run_until(the_end_is_heard);
+    ck_assert_str_eq(heard, "{\"through\":1,\"new\":1,\"duplicate\":0,\"conflict\":0,\"invalid\":0,"
+                            "\"ignored\":0,\"retry\":0}\n");
+    close(peer);
+}
+END_TEST
+
 START_TEST(one_connection_more_than_allowed_is_closed_and_reported)
 {
     config.max_connections = 1;
@@ -463,6 +485,7 @@ int main(void)
     tcase_add_test(tcase, a_drain_answers_what_was_read_and_drops_half_a_line);
     tcase_add_test(tcase, a_stop_with_a_batch_at_the_store_loses_no_memory);
     tcase_add_test(tcase, a_peer_that_is_gone_when_its_batch_comes_back_is_counted_and_forgotten);
+    tcase_add_test(tcase, progress_before_a_batch_without_verdicts_is_told_before_the_end);
     tcase_add_test(tcase, one_connection_more_than_allowed_is_closed_and_reported);
     tcase_add_test(tcase, a_batch_ends_early_when_its_keys_are_long);
     tcase_add_test(tcase, blank_lines_without_end_hold_no_memory);
