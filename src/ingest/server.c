@@ -289,11 +289,12 @@ static bool accept_one(struct listener *l)
     struct server *server = l->server;
     bool tcp = l->address.sockaddr.ss_family != AF_UNIX;
     int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int error = errno;
 
     if (fd < 0) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            starve(server, errno);
-        return errno == ECONNABORTED || errno == EINTR;
+        if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM)
+            starve(server, error);
+        return error == ECONNABORTED || error == EINTR;
     }
     if (server->hub.open >= server->hub.config->max_connections) {
         refuse(server, fd);

@@ -2,10 +2,12 @@
  * sockets of the same thread; the loop runs until a predicate holds. */
 #include "ingest/server.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -392,6 +394,38 @@ START_TEST(progress_before_a_batch_without_verdicts_is_told_before_the_end)
 }
 END_TEST
 
+/* As the log may: it writes. */
+static void leave_an_errno(void *arg, enum server_event event, const char *text)
+{
+    on_event(arg, event, text);
+    errno = ECONNABORTED;
+}
+
+static bool an_accept_failed(void)
+{
+    return events[SERVER_ACCEPT_FAILED] > 0;
+}
+
+START_TEST(out_of_descriptors_accepting_rests_whatever_the_report_does_to_errno)
+{
+    struct rlimit limit;
+
+    config.on_event = leave_an_errno;
+    start_server();
+    connect_peer();
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+
+    limit.rlim_cur = (rlim_t)peer + 1;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    run_until(an_accept_failed);
+    ck_assert_uint_eq(events[SERVER_ACCEPT_FAILED], 1);
+    limit.rlim_cur = before;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    close(peer);
+}
+END_TEST
+
 START_TEST(one_connection_more_than_allowed_is_closed_and_reported)
 {
     config.max_connections = 1;
@@ -486,6 +520,7 @@ int main(void)
     tcase_add_test(tcase, a_stop_with_a_batch_at_the_store_loses_no_memory);
     tcase_add_test(tcase, a_peer_that_is_gone_when_its_batch_comes_back_is_counted_and_forgotten);
     tcase_add_test(tcase, progress_before_a_batch_without_verdicts_is_told_before_the_end);
+    tcase_add_test(tcase, out_of_descriptors_accepting_rests_whatever_the_report_does_to_errno);
     tcase_add_test(tcase, one_connection_more_than_allowed_is_closed_and_reported);
     tcase_add_test(tcase, a_batch_ends_early_when_its_keys_are_long);
     tcase_add_test(tcase, blank_lines_without_end_hold_no_memory);
