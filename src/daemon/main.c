@@ -268,6 +268,7 @@ static void add_endpoints(struct daemon *d, struct text *out)
 static int write_file(const char *path, const struct text *content, struct err *err)
 {
     struct text temporary = {0};
+    int rc = 0;
 
     text_add_format(&temporary, "%s.tmp", path);
     const char *name = text_terminate(&temporary);
@@ -277,12 +278,12 @@ static int write_file(const char *path, const struct text *content, struct err *
     if (file && fclose(file) != 0)
         written = false;
     if (!written || rename(name, path) < 0) {
-        err_set(err, ERR_SYSTEM, "endpoints file %s: %s", path, strerror(errno));
+        rc = err_set(err, ERR_SYSTEM, "endpoints file %s: %s", path, strerror(errno));
         if (file)
             unlink(name);
     }
     text_done(&temporary);
-    return err->code;
+    return rc;
 }
 
 /* Says where everything listens, in the log and in the endpoints file. */
