@@ -8,7 +8,8 @@
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
-/* Events that may come in crowds share a limit each. */
+/* Events that may come in crowds. The lines of one kind and level share a limit: a crowd of small news
+ * takes nothing from what is worse. */
 enum log_kind { LOG_KIND_STORE, LOG_KIND_ACCEPT, LOG_KIND_REFUSED, LOG_KIND_SLOW_PEER, LOG_KIND_COUNT };
 
 enum { LOG_LINE_MAX = 1024, LOG_LIMIT_PER_S = 5 };
@@ -18,8 +19,8 @@ void log_init(
 
 void log_event(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same, at most LOG_LIMIT_PER_S lines of one kind a second; the first line of a later second says
- * how many were left out. */
+/* The same, at most LOG_LIMIT_PER_S lines of one kind and level a second; the first line of a later second
+ * says how many were left out. */
 void log_limited(enum log_kind kind, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

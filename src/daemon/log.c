@@ -25,12 +25,12 @@ static const struct {
 static enum log_level level_shown = LOG_INFO;
 static bool journal;
 
-/* One second of one kind. */
-static struct {
+/* One second of one kind and level. */
+static struct limit {
     int64_t began_us;  /* monotonic; 0: nothing yet */
     unsigned lines;    /* asked for since */
     unsigned left_out; /* of those, not written and not yet told */
-} limits[LOG_KIND_COUNT];
+} limits[LOG_KIND_COUNT][LOG_DEBUG + 1];
 static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void log_init(enum log_level level)
@@ -87,23 +87,24 @@ void log_event(enum log_level level, const char *format, ...)
     log_text(level, text);
 }
 
-/* Whether a line of this kind may be written now, and how many were not since the last. */
-static bool admit(enum log_kind kind, unsigned *ret_left_out)
+/* Whether a line of this kind and level may be written now, and how many were not since the last. */
+static bool admit(enum log_kind kind, enum log_level level, unsigned *ret_left_out)
 {
+    struct limit *limit = &limits[kind][level];
     int64_t now = clock_mono_us();
 
     pthread_mutex_lock(&limits_lock);
-    if (limits[kind].began_us == 0 || now - limits[kind].began_us >= 1000000) {
-        limits[kind].began_us = now;
-        limits[kind].lines = 0;
+    if (limit->began_us == 0 || now - limit->began_us >= 1000000) {
+        limit->began_us = now;
+        limit->lines = 0;
     }
-    bool admitted = limits[kind].lines++ < LOG_LIMIT_PER_S;
+    bool admitted = limit->lines++ < LOG_LIMIT_PER_S;
 
     if (admitted) {
-        *ret_left_out = limits[kind].left_out;
-        limits[kind].left_out = 0;
+        *ret_left_out = limit->left_out;
+        limit->left_out = 0;
     } else {
-        limits[kind].left_out++;
+        limit->left_out++;
     }
     pthread_mutex_unlock(&limits_lock);
     return admitted;
@@ -115,7 +116,7 @@ void log_limited(enum log_kind kind, enum log_level level, const char *format, .
     unsigned left_out;
     va_list args;
 
-    if (level > level_shown || !admit(kind, &left_out))
+    if (level > level_shown || !admit(kind, level, &left_out))
         return;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
