@@ -26,7 +26,7 @@ struct stats_values {
     uint64_t received;        /* trades; a line that is none counts as one */
     uint64_t verdicts[VERDICT_COUNT];
     uint64_t connections_open, connections_accepted, connections_paused, connections_refused;
-    struct histogram ack; /* read to reply written to the socket, a count a trade */
+    struct histogram ack; /* read to reply handed to the socket or queued for it, a count a trade */
     struct feed_counts feeds[STATS_FEEDS_MAX];
     unsigned feeds_n;
     bool draining;
