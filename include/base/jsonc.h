@@ -10,4 +10,7 @@
  * offsets and line numbers do too. ERR_CONFIG with the line of a comment that does not end. */
 int jsonc_blank_comments(char *text, size_t len, struct err *err);
 
+/* The number, from 1, of the line in which text[at] stands, or ends if at is the end. */
+int jsonc_line_at(const char *text, size_t at);
+
 #endif

@@ -27,6 +27,19 @@ void text_add_i64(struct text *text, int64_t n);
 void text_add_hex64(struct text *text, uint64_t n); /* 16 lower-case digits */
 void text_add_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The last n decimal digits of value, which is not negative, at [at, at + n): zeros before it. */
+void text_put_digits(char *at, int n, int64_t value);
+
+/* The value of a hexadecimal digit of either case, -1 for any other character. */
+static inline int text_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 /* A JSON string, quotes included; control characters escaped, bytes that are no UTF-8 become U+FFFD. */
 void text_add_json(struct text *text, const char *bytes, size_t len);
 

@@ -20,16 +20,11 @@ int64_t clock_mono_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
 /* Eras of 400 years, 146,097 days each, that begin on 1 March, so that the leap day comes last. */
 int64_t clock_days_from_date(int year, int month, int day)
 {
     int64_t y = year - (month <= 2);
-    int64_t era = floor_div(y, 400);
+    int64_t era = clock_floor_div(y, 400);
     int64_t year_of_era = y - era * 400;
     int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
 
@@ -40,7 +35,7 @@ int64_t clock_days_from_date(int year, int month, int day)
 void clock_date_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_day)
 {
     int64_t z = days + 719468;
-    int64_t era = floor_div(z, 146097);
+    int64_t era = clock_floor_div(z, 146097);
     int64_t doe = z - era * 146097;
     int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
     int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
@@ -53,5 +48,5 @@ void clock_date_from_days(int64_t days, int *ret_year, int *ret_month, int *ret_
 
 int64_t clock_day_of_us(int64_t us)
 {
-    return floor_div(us, 86400000000);
+    return clock_floor_div(us, 86400000000);
 }

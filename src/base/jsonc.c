@@ -1,8 +1,6 @@
 #include "base/jsonc.h"
 
-#include <stdbool.h>
-
-static int line_at(const char *text, size_t at)
+int jsonc_line_at(const char *text, size_t at)
 {
     int line = 1;
 
@@ -36,7 +34,7 @@ int jsonc_blank_comments(char *text, size_t len, struct err *err)
                 end++;
             if (end + 1 >= len)
                 return err_set(err, ERR_CONFIG, "line %d: a comment that does not end",
-                               line_at(text, at));
+                               jsonc_line_at(text, at));
             for (; at < end + 2; at++)
                 if (text[at] != '\n')
                     text[at] = ' ';

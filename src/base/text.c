@@ -138,7 +138,7 @@ void text_add_json(struct text *text, const char *bytes, size_t len)
     text_add_char(text, '"');
 }
 
-static void put_digits(char *at, int n, int64_t value)
+void text_put_digits(char *at, int n, int64_t value)
 {
     for (int i = n - 1; i >= 0; i--, value /= 10)
         at[i] = (char)('0' + value % 10);
@@ -153,13 +153,13 @@ void text_add_time_us(struct text *text, int64_t us)
 
     clock_date_from_days(days, &year, &month, &day);
     memcpy(at, "0000-00-00T00:00:00.000000Z", 27);
-    put_digits(at, 4, year);
-    put_digits(at + 5, 2, month);
-    put_digits(at + 8, 2, day);
-    put_digits(at + 11, 2, rest / 3600000000);
-    put_digits(at + 14, 2, rest / 60000000 % 60);
-    put_digits(at + 17, 2, rest / 1000000 % 60);
-    put_digits(at + 20, 6, rest % 1000000);
+    text_put_digits(at, 4, year);
+    text_put_digits(at + 5, 2, month);
+    text_put_digits(at + 8, 2, day);
+    text_put_digits(at + 11, 2, rest / 3600000000);
+    text_put_digits(at + 14, 2, rest / 60000000 % 60);
+    text_put_digits(at + 17, 2, rest / 1000000 % 60);
+    text_put_digits(at + 20, 6, rest % 1000000);
     text->len += 27;
 }
 

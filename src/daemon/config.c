@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/address.h"
+#include "base/file.h"
 #include "base/jsonc.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -478,35 +479,6 @@ static int read_members(const struct scope *scope, const char *section, const cJ
 
 /* The file. */
 
-static int read_file(const char *file, struct text *ret, struct err *err)
-{
-    FILE *stream = fopen(file, "re");
-    int result = 0;
-    size_t n;
-
-    if (!stream)
-        return err_set(err, ERR_CONFIG, "%s", strerror(errno));
-    do {
-        n = fread(text_reserve(ret, 4096), 1, 4096, stream);
-        ret->len += n;
-    } while (n && ret->len <= CONFIG_FILE_MAX);
-    if (ferror(stream))
-        result = err_set(err, ERR_CONFIG, "%s", strerror(errno));
-    else if (ret->len > CONFIG_FILE_MAX)
-        result = err_set(err, ERR_CONFIG, "longer than %d bytes", CONFIG_FILE_MAX);
-    fclose(stream);
-    return result;
-}
-
-static int line_of(const struct text *text, size_t at)
-{
-    int line = 1;
-
-    for (size_t i = 0; i < at && i < text->len; i++)
-        line += text->at[i] == '\n';
-    return line;
-}
-
 /* scan judges, since cJSON lets much pass that is no JSON; and cJSON ends a string at \u0000. */
 static int parse_json(struct text *text, cJSON **ret, struct err *err)
 {
@@ -518,11 +490,11 @@ static int parse_json(struct text *text, cJSON **ret, struct err *err)
     case SCAN_OK:
         break;
     case SCAN_BAD_JSON:
-        return err_set(err, ERR_CONFIG, "line %d: not JSON", line_of(text, at));
+        return err_set(err, ERR_CONFIG, "line %d: not JSON", jsonc_line_at(text->at, at));
     case SCAN_BAD_UTF8:
-        return err_set(err, ERR_CONFIG, "line %d: not UTF-8", line_of(text, at));
+        return err_set(err, ERR_CONFIG, "line %d: not UTF-8", jsonc_line_at(text->at, at));
     case SCAN_TOO_DEEP:
-        return err_set(err, ERR_CONFIG, "line %d: nested too deeply", line_of(text, at));
+        return err_set(err, ERR_CONFIG, "line %d: nested too deeply", jsonc_line_at(text->at, at));
     }
     if (strstr(text_terminate(text), "\\u0000"))
         return err_set(err, ERR_CONFIG, "\\u0000 in a string");
@@ -537,7 +509,7 @@ static int apply_file(struct draft *draft, struct err *err)
     struct scope scope = {keys, sizeof keys / sizeof *keys, draft, ""};
     struct text text = {0};
     cJSON *root = NULL;
-    int result = read_file(draft->file, &text, err);
+    int result = file_read(draft->file, CONFIG_FILE_MAX, &text, err);
 
     if (result == 0)
         result = parse_json(&text, &root, err);

@@ -4,16 +4,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 enum { DAY_SECONDS = 86400, HOUR_SECONDS = 3600 };
 
 static bool seconds_of_integer(const char *at, size_t len, enum day_unit unit, int64_t *ret);
 static bool seconds_of_rfc3339(const char *at, size_t len, int64_t *ret);
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
 
 int day_unit_of(const char *text, size_t len)
 {
@@ -23,12 +19,6 @@ int day_unit_of(const char *text, size_t len)
         if (strlen(names[i]) == len && !memcmp(names[i], text, len))
             return i;
     return -1;
-}
-
-static void put_digits(char *at, int n, int value)
-{
-    for (int i = n - 1; i >= 0; i--, value /= 10)
-        at[i] = (char)('0' + value % 10);
 }
 
 bool day_of_text(const char *text, size_t len, enum day_unit unit, int shift_h,
@@ -45,11 +35,11 @@ bool day_of_text(const char *text, size_t len, enum day_unit unit, int shift_h,
 
     if (seconds < first * DAY_SECONDS - shift_s || seconds >= (last + 1) * DAY_SECONDS - shift_s)
         return false;
-    clock_date_from_days(floor_div(seconds + shift_s, DAY_SECONDS), &year, &month, &day);
-    put_digits(ret, 4, year);
+    clock_date_from_days(clock_floor_div(seconds + shift_s, DAY_SECONDS), &year, &month, &day);
+    text_put_digits(ret, 4, year);
     ret[4] = ret[7] = '-';
-    put_digits(ret + 5, 2, month);
-    put_digits(ret + 8, 2, day);
+    text_put_digits(ret + 5, 2, month);
+    text_put_digits(ret + 8, 2, day);
     return true;
 }
 
@@ -70,7 +60,7 @@ static bool seconds_of_integer(const char *at, size_t len, enum day_unit unit, i
         if (!is_digit(at[i]) || __builtin_mul_overflow(n, 10, &n) ||
             __builtin_add_overflow(n, at[i] - '0', &n))
             return false;
-    *ret = floor_div(negative ? -n : n, per_second[unit]);
+    *ret = clock_floor_div(negative ? -n : n, per_second[unit]);
     return true;
 }
 

@@ -1,12 +1,10 @@
 #include "ingest/feed.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/mem.h"
 #include "ingest/identity.h"
 #include "ingest/match.h"
@@ -315,27 +313,6 @@ int feed_parse(struct feed **ret, const char *name, const char *json, size_t len
     return parse(ret, name, strlen(name), json, len, err);
 }
 
-/* Reads at most one byte more than a profile may have. */
-static int read_file(const char *file, struct text *ret, struct err *err)
-{
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : 1;
-
-    while (n > 0 && ret->len <= FEED_FILE_MAX) {
-        n = read(fd, text_reserve(ret, FEED_FILE_MAX + 1 - ret->len), FEED_FILE_MAX + 1 - ret->len);
-        ret->len += n > 0 ? (size_t)n : 0;
-    }
-    int reason = errno;
-
-    if (fd >= 0)
-        close(fd);
-    if (n < 0)
-        return err_set(err, ERR_CONFIG, "%s: %s", file, strerror(reason));
-    if (ret->len > FEED_FILE_MAX)
-        return err_set(err, ERR_CONFIG, "%s: larger than %d bytes", file, FEED_FILE_MAX);
-    return 0;
-}
-
 int feed_load(struct feed **ret, const char *file, struct err *err)
 {
     const char *slash = strrchr(file, '/');
@@ -345,9 +322,11 @@ int feed_load(struct feed **ret, const char *file, struct err *err)
 
     if (len > 5 && !strcmp(name + len - 5, ".json"))
         len -= 5;
-    int rc = read_file(file, &json, err);
+    int rc = file_read(file, FEED_FILE_MAX, &json, err);
 
-    if (!rc && (rc = parse(ret, name, len, json.at, json.len, err)))
+    if (!rc)
+        rc = parse(ret, name, len, json.at, json.len, err);
+    if (rc)
         err_prefix(err, "%s", file);
     text_done(&json);
     return rc;

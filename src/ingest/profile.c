@@ -50,15 +50,6 @@ static int __attribute__((format(printf, 2, 3))) refuse(struct loader *l, const 
     return err_set(l->err, ERR_CONFIG, "%s: %s", l->path.len ? text_terminate(&l->path) : "/", reason);
 }
 
-static int line_of(const char *text, size_t at)
-{
-    int line = 1;
-
-    for (size_t i = 0; i < at; i++)
-        line += text[i] == '\n';
-    return line;
-}
-
 /* text is a copy that may be changed. */
 static int parse(struct loader *l, char *text, size_t len)
 {
@@ -73,9 +64,9 @@ static int parse(struct loader *l, char *text, size_t len)
     case SCAN_OK:
         return read_root(l, &root);
     case SCAN_BAD_UTF8:
-        return err_set(l->err, ERR_CONFIG, "line %d is not UTF-8", line_of(text, at));
+        return err_set(l->err, ERR_CONFIG, "line %d is not UTF-8", jsonc_line_at(text, at));
     default:
-        return err_set(l->err, ERR_CONFIG, "line %d is not JSON", line_of(text, at));
+        return err_set(l->err, ERR_CONFIG, "line %d is not JSON", jsonc_line_at(text, at));
     }
 }
 

@@ -19,14 +19,11 @@ static bool read_fingerprint(const struct scan_value *value, uint64_t *ret)
     if (value->kind != SCAN_STRING || value->len != FINGERPRINT_DIGITS + 2)
         return false;
     for (size_t i = 1; i <= FINGERPRINT_DIGITS; i++) {
-        char c = value->at[i];
+        int digit = text_hex_digit(value->at[i]);
 
-        if (c >= '0' && c <= '9')
-            print = print << 4 | (uint64_t)(c - '0');
-        else if ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))
-            print = print << 4 | (uint64_t)((c | 0x20) - 'a' + 10);
-        else
+        if (digit < 0)
             return false;
+        print = print << 4 | (uint64_t)digit;
     }
     *ret = print;
     return true;

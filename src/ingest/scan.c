@@ -321,15 +321,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static int hex_digit(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* at points to a backslash. */
 static bool check_escape(struct scanner *s, const char **at)
 {
@@ -341,7 +332,7 @@ static bool check_escape(struct scanner *s, const char **at)
     if (*next != 'u')
         return true;
     for (int i = 0; i < 4; i++, ++*at)
-        if (*at == s->end || hex_digit(**at) < 0)
+        if (*at == s->end || text_hex_digit(**at) < 0)
             return refuse(s, *at);
     return true;
 }
@@ -557,7 +548,7 @@ static uint32_t hex4(const char *at)
     uint32_t code = 0;
 
     for (int i = 0; i < 4; i++)
-        code = code << 4 | (uint32_t)hex_digit(at[i]);
+        code = code << 4 | (uint32_t)text_hex_digit(at[i]);
     return code;
 }
 

@@ -356,14 +356,6 @@ static unsigned answer_livez(struct http *http, const char *query, char **ret_bo
     return stuck ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK;
 }
 
-static int hex_digit(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-
-    return at ? (int)(at - digits) : -1;
-}
-
 /* Percent-decoding (RFC 3986) and nothing else: '+' is itself. False for a bad escape. */
 static bool decode(const char *at, size_t len, struct text *out)
 {
@@ -372,8 +364,8 @@ static bool decode(const char *at, size_t len, struct text *out)
             text_add_char(out, at[i]);
             continue;
         }
-        int high = i + 2 < len ? hex_digit(at[i + 1]) : -1;
-        int low = i + 2 < len ? hex_digit(at[i + 2]) : -1;
+        int high = i + 2 < len ? text_hex_digit(at[i + 1]) : -1;
+        int low = i + 2 < len ? text_hex_digit(at[i + 2]) : -1;
 
         if (high < 0 || low < 0)
             return false;

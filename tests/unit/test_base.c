@@ -1,9 +1,13 @@
-/* What everything else stands on: errors, texts, UTF-8, calendar, histogram, comments, addresses. */
+/* What everything else stands on: errors, texts, UTF-8, calendar, histogram, comments, files, addresses. */
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/histogram.h"
 #include "base/jsonc.h"
 #include "base/text.h"
@@ -96,6 +100,30 @@ START_TEST(numbers_are_written_in_full_from_end_to_end_of_their_range)
     ck_assert_str_eq(text_terminate(&text), "0 18446744073709551615 -9223372036854775808 "
                                             "9223372036854775807 00ab00000000cdef x-5");
     text_done(&text);
+}
+END_TEST
+
+START_TEST(digits_are_put_with_zeros_before_them_and_nothing_around)
+{
+    char text[] = "xxxxxxx";
+
+    text_put_digits(text + 1, 5, 42);
+    ck_assert_str_eq(text, "x00042x");
+    text_put_digits(text + 1, 2, 1999);
+    ck_assert_str_eq(text, "x99042x");
+}
+END_TEST
+
+START_TEST(hexadecimal_digits_have_their_values_and_no_other_character_has_one)
+{
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    int found = 0;
+
+    for (int i = 0; i < 32; i++)
+        ck_assert_int_eq(text_hex_digit(digits[i]), i % 16);
+    for (int c = CHAR_MIN; c <= CHAR_MAX; c++)
+        found += text_hex_digit((char)c) >= 0;
+    ck_assert_int_eq(found, 22);
 }
 END_TEST
 
@@ -209,6 +237,21 @@ START_TEST(days_and_dates_turn_into_each_other)
         wrong += clock_days_from_date(year, month, date) != day;
     }
     ck_assert_uint_eq(wrong, 0);
+}
+END_TEST
+
+START_TEST(division_rounds_down_on_both_sides_of_0)
+{
+    static const int64_t cases[][3] = {{0, 5, 0},
+                                       {4, 5, 0},
+                                       {5, 5, 1},
+                                       {-1, 5, -1},
+                                       {-5, 5, -1},
+                                       {-6, 5, -2},
+                                       {INT64_MIN, 1, INT64_MIN}};
+
+    for (size_t i = 0; i < COUNT(cases); i++)
+        ck_assert_int_eq(clock_floor_div(cases[i][0], cases[i][1]), cases[i][2]);
 }
 END_TEST
 
@@ -334,6 +377,56 @@ START_TEST(a_comment_without_end_is_refused_with_its_line)
 }
 END_TEST
 
+START_TEST(a_place_is_in_the_line_whose_feed_has_not_come)
+{
+    static const char text[] = "a\nb\n";
+
+    ck_assert_int_eq(jsonc_line_at(text, 0), 1);
+    ck_assert_int_eq(jsonc_line_at(text, 1), 1);
+    ck_assert_int_eq(jsonc_line_at(text, 2), 2);
+    ck_assert_int_eq(jsonc_line_at(text, 4), 3);
+}
+END_TEST
+
+/* file */
+
+START_TEST(a_file_is_read_whole_up_to_its_bound_and_refused_beyond)
+{
+    char path[] = "/tmp/tradesieve-base-XXXXXX";
+    int fd = mkstemp(path);
+    struct text text = {0}, more = {0};
+    struct err err;
+
+    ck_assert_int_ge(fd, 0);
+    for (int i = 0; i < 10000; i++)
+        text_add_char(&text, (char)i);
+    ck_assert_int_eq(write(fd, text.at, text.len), 10000);
+    close(fd);
+    text_add_str(&more, "before");
+    ck_assert_int_eq(file_read(path, 10000, &more, &err), 0);
+    ck_assert_uint_eq(more.len, 10006);
+    ck_assert_int_eq(memcmp(more.at + 6, text.at, text.len), 0);
+    ck_assert_int_eq(file_read(path, 9999, &more, &err), ERR_CONFIG);
+    ck_assert_str_eq(err.text, "more than 9999 bytes");
+    unlink(path);
+    text_done(&text);
+    text_done(&more);
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_read_is_refused_with_the_systems_reason)
+{
+    struct text text = {0};
+    struct err err;
+
+    ck_assert_int_eq(file_read("/nowhere/at/all", 10, &text, &err), ERR_CONFIG);
+    ck_assert_str_eq(err.text, "No such file or directory");
+    ck_assert_int_eq(file_read("/", 10, &text, &err), ERR_CONFIG);
+    ck_assert_str_eq(err.text, "Is a directory");
+    text_done(&text);
+}
+END_TEST
+
 /* address */
 
 START_TEST(an_address_is_read_and_written_as_the_same_text)
@@ -431,11 +524,14 @@ int main(void)
     tcase_add_test(tests, every_error_has_its_exit_code);
     tcase_add_test(tests, a_text_grows_and_keeps_what_it_holds);
     tcase_add_test(tests, numbers_are_written_in_full_from_end_to_end_of_their_range);
+    tcase_add_test(tests, digits_are_put_with_zeros_before_them_and_nothing_around);
+    tcase_add_test(tests, hexadecimal_digits_have_their_values_and_no_other_character_has_one);
     tcase_add_test(tests, a_json_string_escapes_what_it_must_and_mends_what_is_no_utf8);
     tcase_add_test(tests, a_moment_is_written_as_rfc_3339_with_microseconds);
     tcase_add_test(tests, every_code_point_but_the_surrogates_is_one_well_formed_character);
     tcase_add_test(tests, overlong_stray_and_too_large_forms_are_no_characters);
     tcase_add_test(tests, days_and_dates_turn_into_each_other);
+    tcase_add_test(tests, division_rounds_down_on_both_sides_of_0);
     tcase_add_test(tests, a_moment_before_the_epoch_belongs_to_the_day_that_holds_it);
     tcase_add_test(tests, the_monotonic_clock_does_not_go_back);
     tcase_add_test(tests, an_empty_histogram_has_no_quantile);
@@ -444,6 +540,9 @@ int main(void)
     tcase_add_test(tests, equal_durations_are_counted_as_often_as_said);
     tcase_add_test(tests, comments_become_spaces_and_strings_stay);
     tcase_add_test(tests, a_comment_without_end_is_refused_with_its_line);
+    tcase_add_test(tests, a_place_is_in_the_line_whose_feed_has_not_come);
+    tcase_add_test(tests, a_file_is_read_whole_up_to_its_bound_and_refused_beyond);
+    tcase_add_test(tests, a_file_that_cannot_be_read_is_refused_with_the_systems_reason);
     tcase_add_test(tests, an_address_is_read_and_written_as_the_same_text);
     tcase_add_test(tests, what_is_no_numeric_address_with_a_port_is_refused_by_name);
     tcase_add_test(tests, a_unix_path_fits_the_socket_address_or_is_refused);
