@@ -17,7 +17,7 @@
 #include "store/store.h"
 
 enum {
-    STORE_OPEN_SEGMENTS_MAX = 32,      /* closed segments whose files are held open */
+    STORE_OPEN_SEGMENTS_MAX = 16,      /* closed segments whose files are held open */
     STORE_CHECKPOINT_BYTES = 16 << 20, /* WAL size that is moved into the file between commits */
     STORE_SUM_BYTES = 32,              /* of the checksum of a sealed filter's bits */
     STORE_KEY_BYTES_MAX = 65536,       /* longest stored key that is read back */

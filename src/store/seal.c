@@ -17,9 +17,10 @@
 enum {
     APPLICATION_ID = 0x54534b31, /* "TSK1" */
     USER_VERSION = 1,
-    CHUNK_KEYS = 32768, /* keys a transaction: its sync spreads the writing out */
+    PAGE_BYTES = 16384,  /* its inner pages fit into the cache of a reader */
+    CHUNK_KEYS = 131072, /* keys a transaction: its sync spreads the writing out */
     BUILD_CACHE_KIB = 8 * 1024,
-    READ_CACHE_KIB = 1024,
+    READ_CACHE_KIB = 4 * 1024,
     SPACE_PER_KEY_BYTES = 24, /* of SEGMENT.keys besides the key itself, with slack */
     SPACE_SLACK_BYTES = 1 << 20,
     NICE = 10, /* of the thread: ingest goes first */
@@ -343,9 +344,10 @@ static int open_files(struct merge *merge, const char *dir, struct err *err)
     if (rc != SQLITE_OK)
         return fail(merge->to, rc, merge->job->name, ".keys", err);
     snprintf(pragmas, sizeof pragmas,
-             "PRAGMA journal_mode=OFF; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-%d;"
+             "PRAGMA page_size=%d; PRAGMA journal_mode=OFF; PRAGMA synchronous=NORMAL; PRAGMA "
+             "cache_size=-%d;"
              "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;",
-             BUILD_CACHE_KIB, APPLICATION_ID, USER_VERSION);
+             PAGE_BYTES, BUILD_CACHE_KIB, APPLICATION_ID, USER_VERSION);
     if (execute(merge, pragmas, err) < 0 || execute(merge, schema, err) < 0)
         return err->code;
     if (sqlite3_prepare_v2(merge->to, "INSERT INTO key VALUES (?1, ?2)", -1, &merge->insert, NULL) !=

@@ -16,8 +16,8 @@ enum {
     PAGE_BYTES =
         16384, /* a random key dirties a page a commit: larger ones are fewer (README, figures) */
     BUSY_TIMEOUT_MS = 2000,
-    CACHE_KIB = 32 * 1024, /* page cache of the active segment's connection */
-    READ_CACHE_KIB = 1024, /* of a closed segment's */
+    CACHE_KIB = 32 * 1024,     /* page cache of the active segment's connection */
+    READ_CACHE_KIB = 6 * 1024, /* of a closed segment's: its inner pages */
 };
 
 /* What a segment is made of. docs/format.md explains it. */
