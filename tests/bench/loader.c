@@ -11,7 +11,8 @@ enum { GENERATION_KEYS = 65536, CHECKPOINT_ROWS = 16384 };
 
 /* As src/store/segment.c has them. */
 static const char schema[] =
-    "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
+    "PRAGMA page_size=16384; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
+    "wal_autocheckpoint=0;"
     "PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY;"
     "CREATE TABLE trade (seq INTEGER PRIMARY KEY, generation INTEGER NOT NULL, key TEXT NOT NULL,"
     " received INTEGER NOT NULL, feed TEXT NOT NULL, fingerprint INTEGER NOT NULL, message TEXT,"
