@@ -1,5 +1,7 @@
 #include "base/jsonc.h"
 
+#include <stdbool.h>
+
 int jsonc_line_at(const char *text, size_t at)
 {
     int line = 1;
@@ -43,4 +45,38 @@ int jsonc_blank_comments(char *text, size_t len, struct err *err)
         }
     }
     return 0;
+}
+
+static bool is_blank(const char *text, size_t len)
+{
+    size_t i = 0;
+
+    while (i < len && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r' || text[i] == '\n'))
+        i++;
+    return i == len;
+}
+
+/* Bytes that go on with a character of UTF-8 are no column of their own. */
+static int column_at(const char *text, size_t at)
+{
+    int column = 1;
+
+    for (; at > 0 && text[at - 1] != '\n'; at--)
+        column += (text[at - 1] & 0xc0) != 0x80;
+    return column;
+}
+
+int jsonc_refuse(const char *text, size_t len, size_t at, const char *what, struct err *err)
+{
+    int line = jsonc_line_at(text, at), column = column_at(text, at);
+
+    if (is_blank(text, len))
+        return err_set(err, ERR_CONFIG, "the file is empty");
+    if (at >= len)
+        return err_set(err, ERR_CONFIG, "line %d, column %d: %s: the file ends here", line, column,
+                       what);
+    if (text[at] > ' ' && text[at] < 0x7f)
+        return err_set(err, ERR_CONFIG, "line %d, column %d: %s here: %c", line, column, what,
+                       text[at]);
+    return err_set(err, ERR_CONFIG, "line %d, column %d: %s here", line, column, what);
 }

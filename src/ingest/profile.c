@@ -64,9 +64,11 @@ static int parse(struct loader *l, char *text, size_t len)
     case SCAN_OK:
         return read_root(l, &root);
     case SCAN_BAD_UTF8:
-        return err_set(l->err, ERR_CONFIG, "line %d is not UTF-8", jsonc_line_at(text, at));
+        return jsonc_refuse(text, len, at, "not UTF-8", l->err);
+    case SCAN_TOO_DEEP:
+        return jsonc_refuse(text, len, at, "nested too deeply", l->err);
     default:
-        return err_set(l->err, ERR_CONFIG, "line %d is not JSON", jsonc_line_at(text, at));
+        return jsonc_refuse(text, len, at, "not JSON", l->err);
     }
 }
 

@@ -13,9 +13,9 @@
 static const struct {
     const char *json, *path, *reason; /* the message begins with path and holds reason */
 } refusals[] = {
-    {"", "line 1", "not JSON"},
+    {"", "the file is empty", ""},
     {"{" KEY, "line 1", "not JSON"},
-    {"{\n" KEY ",\n}", "line 3", "not JSON"},
+    {"{\n" KEY ",\n}", "line 3, column 1", "not JSON here: }"},
     {"{\"key\":[\"/\xff\"]}", "line 1", "not UTF-8"},
     {"{" KEY "}x", "line 1", "not JSON"},
     {"{" KEY " /* open", "line 1", "comment"},
