@@ -25,6 +25,7 @@ enum {
     CONFIG_FILE_MAX = 1 << 20, /* bytes */
     PATH_TEXT_MAX = 128,       /* of a key in messages */
     LISTENERS_MAX = STATS_FEEDS_MAX,
+    FEEDS_BUILT_IN = 2,      /* canonical and replay */
     GENERATIONS_MAX = 65536, /* of a segment: bits in a row of its bank */
 };
 
@@ -135,6 +136,16 @@ static const char *const log_levels[] = {
 static int build(struct draft *draft, const struct arguments *arguments, struct err *err);
 static void done_draft(struct draft *draft);
 
+static void print_in_order(const struct draft *draft)
+{
+    size_t listeners_n = draft->config.server.listeners_n;
+    size_t profiles_n = draft->config.feeds_n - FEEDS_BUILT_IN;
+
+    printf("%s: in order, %zu listener%s, %zu profile%s and %d built-in feeds\n",
+           draft->file ? draft->file : "built-in defaults", listeners_n, listeners_n == 1 ? "" : "s",
+           profiles_n, profiles_n == 1 ? "" : "s", FEEDS_BUILT_IN);
+}
+
 int config_read(struct config *config, int argc, char **argv, bool *ret_done, struct err *err)
 {
     struct arguments arguments;
@@ -151,9 +162,7 @@ int config_read(struct config *config, int argc, char **argv, bool *ret_done, st
     int result = build(&draft, &arguments, err);
 
     if (result == 0 && arguments.check_config) {
-        printf("%s: in order: %zu listeners, %zu feeds\n",
-               draft.file ? draft.file : "built-in defaults", draft.config.server.listeners_n,
-               draft.config.feeds_n);
+        print_in_order(&draft);
         *ret_done = true;
     }
     *config = draft.config;
@@ -368,9 +377,10 @@ static int read_listeners(const char *path, struct listener_list *list, const cJ
 
     if (!cJSON_IsArray(item))
         return refuse_kind(path, item, "a list of objects", err);
-    if (n < 1 || n > LISTENERS_MAX)
-        return err_set(err, ERR_CONFIG, "%s: %d of them is not within 1 and %d", path, n,
-                       LISTENERS_MAX);
+    if (n < 1)
+        return err_set(err, ERR_CONFIG, "%s: at least one is needed", path);
+    if (n > LISTENERS_MAX)
+        return err_set(err, ERR_CONFIG, "%s: %d are more than %d", path, n, LISTENERS_MAX);
     set_listeners(list, (size_t)n);
     for (int i = 0; i < n; i++) {
         const cJSON *element = cJSON_GetArrayItem(item, i);
@@ -440,6 +450,11 @@ static bool is_section(const struct scope *scope, const char *path)
     return false;
 }
 
+static int refuse_key(const char *path, struct err *err)
+{
+    return err_set(err, ERR_CONFIG, "%s: unknown key (docs/configuration.md lists them)", path);
+}
+
 static int read_member(const struct scope *scope, const char *section, const cJSON *item,
                        struct err *err)
 {
@@ -449,11 +464,11 @@ static int read_member(const struct scope *scope, const char *section, const cJS
 
     snprintf(shown, sizeof shown, "%s%s%s", scope->shown, section, item->string);
     if (strchr(item->string, '.'))
-        return err_set(err, ERR_CONFIG, "%s: unknown key", shown);
+        return refuse_key(shown, err);
     if ((key = find_key(scope, path)))
         return read_value(shown, key, scope->into, item, err);
     if (!is_section(scope, path))
-        return err_set(err, ERR_CONFIG, "%s: unknown key", shown);
+        return refuse_key(shown, err);
     if (!cJSON_IsObject(item))
         return refuse_kind(shown, item, "an object", err);
     snprintf(inner, sizeof inner, "%s.", path);
@@ -490,11 +505,11 @@ static int parse_json(struct text *text, cJSON **ret, struct err *err)
     case SCAN_OK:
         break;
     case SCAN_BAD_JSON:
-        return err_set(err, ERR_CONFIG, "line %d: not JSON", jsonc_line_at(text->at, at));
+        return jsonc_refuse(text->at, text->len, at, "not JSON", err);
     case SCAN_BAD_UTF8:
-        return err_set(err, ERR_CONFIG, "line %d: not UTF-8", jsonc_line_at(text->at, at));
+        return jsonc_refuse(text->at, text->len, at, "not UTF-8", err);
     case SCAN_TOO_DEEP:
-        return err_set(err, ERR_CONFIG, "line %d: nested too deeply", jsonc_line_at(text->at, at));
+        return jsonc_refuse(text->at, text->len, at, "nested too deeply", err);
     }
     if (strstr(text_terminate(text), "\\u0000"))
         return err_set(err, ERR_CONFIG, "\\u0000 in a string");
@@ -629,7 +644,9 @@ static int resolve_bind(const char *where, const struct listener_draft *draft, i
     if (address_parse(&address, draft->bind, err) < 0)
         return err_prefix(err, "%s.bind", where);
     if (!address_is_local(&address) && !draft->allow_remote)
-        return err_set(err, ERR_CONFIG, "%s.bind: %s is not on loopback, and allow_remote is not true",
+        return err_set(err, ERR_CONFIG,
+                       "%s.bind: %s is not local: set \"allow_remote\": true in that listener to allow "
+                       "it; there is no authentication",
                        where, draft->bind);
     *ret_family = address.sockaddr.ss_family;
     return 0;
@@ -745,8 +762,21 @@ static int check_http(const char *where, const struct draft *draft, struct err *
         return err_set(err, ERR_CONFIG, "%s: %s: not ADDR:PORT or [IPV6]:PORT", where,
                        draft->config.http_bind);
     if (!address_is_local(&address) && !draft->http_allow_remote)
-        return err_set(err, ERR_CONFIG, "%s: %s is not on loopback, and http_allow_remote is not true",
+        return err_set(err, ERR_CONFIG,
+                       "%s: %s is not local: set \"http_allow_remote\": true in the configuration to "
+                       "allow it; there is no authentication",
                        where, draft->config.http_bind);
+    return 0;
+}
+
+static int check_http_is_apart(const char *where, const struct config *config, struct err *err)
+{
+    const struct server_config *server = &config->server;
+
+    for (size_t i = 0; i < server->listeners_n; i++)
+        if (is_same_bind(config->http_bind, server->listeners[i].bind))
+            return err_set(err, ERR_CONFIG, "%s: %s is listeners[%zu]'s already", where,
+                           config->http_bind, i);
     return 0;
 }
 
@@ -783,7 +813,9 @@ static int check_listen(const char *bind, struct err *err)
         return err_prefix(err, "--listen");
     if (!address_is_local(&address))
         return err_set(err, ERR_CONFIG,
-                       "--listen: %s is not on loopback: configure it, with allow_remote", bind);
+                       "--listen: %s is not local: only a listener of the configuration that says "
+                       "\"allow_remote\": true may be remote; there is no authentication",
+                       bind);
     return 0;
 }
 
@@ -806,7 +838,7 @@ static int apply_arguments(struct draft *draft, const struct arguments *argument
     }
     if (arguments->endpoints_file)
         set_text(&config->endpoints_file, arguments->endpoints_file);
-    return 0;
+    return check_http_is_apart(arguments->http ? "--http" : "http", config, err);
 }
 
 /* systemd's STATE_DIRECTORY is a list, of which the first is ours. */
@@ -857,7 +889,8 @@ static int build(struct draft *draft, const struct arguments *arguments, struct 
         return in_file(draft, err);
     if (load_feeds(draft, err) < 0)
         return err->code;
-    if (resolve_listeners(draft, err) < 0 || check_http("http", draft, err) < 0)
+    if (resolve_listeners(draft, err) < 0 || check_http("http", draft, err) < 0 ||
+        check_http_is_apart("http", &draft->config, err) < 0)
         return in_file(draft, err);
     if (apply_arguments(draft, arguments, err) < 0)
         return err->code;

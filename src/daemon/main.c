@@ -188,10 +188,20 @@ static void on_server_event(void *arg, enum server_event event, const char *text
     log_limited(kinds[event], LOG_WARNING, "%s", text);
 }
 
+static void warn_of_idle_sources(const struct server_config *server)
+{
+    for (const struct listener_config *listener = server->listeners;
+         listener < server->listeners + server->listeners_n; listener++)
+        if (listener->source && !feed_uses_source(listener->feed))
+            log_event(LOG_WARNING, "listener %s: its feed %s takes no source", listener->bind,
+                      feed_name(listener->feed));
+}
+
 static int start(struct daemon *d)
 {
     struct config *config = &d->config;
 
+    warn_of_idle_sources(&config->server);
     if (config->endpoints_file)
         unlink(config->endpoints_file); /* of a daemon that was killed: nobody listens there */
     config->server.on_event = on_server_event;
@@ -218,9 +228,22 @@ static void open_gates(struct daemon *d)
         stop(d);
 }
 
+/* The default folder of profiles need not exist. */
+static void log_ready(const struct config *config)
+{
+    char *data_dir = realpath(config->data_dir, NULL);
+    char *feeds_dir = config->feeds_dir ? realpath(config->feeds_dir, NULL) : NULL;
+
+    log_event(LOG_INFO, "ready: data directory %s, feeds %s%s", data_dir ? data_dir : config->data_dir,
+              feeds_dir ? "from " : "built-in only", feeds_dir ? feeds_dir : "");
+    free(data_dir);
+    free(feeds_dir);
+}
+
 static void get_ready(struct daemon *d)
 {
     d->phase = PHASE_READY;
+    log_ready(&d->config);
     notify_ready("ready");
     d->status_mono_us = clock_mono_us();
 }

@@ -63,7 +63,8 @@ class CommandLine(DaemonTest):
                            ('{"http": "0.0.0.0:0"}', "http_allow_remote"),
                            ('{"listeners": [{"bind": "0.0.0.0:0"}]}', "listeners[0].bind"),
                            ('{"listeners": [{"feed": "nowhere"}]}', "nowhere"),
-                           ("{", "not JSON")):
+                           ("{", "not JSON"),
+                           ('{"http": "127.0.0.1:7401"}', "http: 127.0.0.1:7401 is listeners[0]'s already")):
             with self.subTest(text):
                 with open(path, "w", encoding="utf-8") as file:
                     file.write(text)
@@ -94,7 +95,7 @@ class CommandLine(DaemonTest):
         self.assertEqual((status, err), (0, ""))
         profiles = [name for name in os.listdir(os.path.join(ROOT, "config", "feeds"))
                     if name.endswith(".json")]
-        self.assertIn(f"{len(profiles) + 2} feeds", out)
+        self.assertIn(f"in order, 1 listener, {len(profiles)} profiles and 2 built-in feeds\n", out)
 
 
 class Started(DaemonTest):
@@ -133,6 +134,24 @@ class Started(DaemonTest):
         directory = self.directory()
         self.started_with(directory, {"data_dir": "mine"}, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0")
         self.assertTrue(os.path.isdir(os.path.join(directory, "mine")))
+
+    def test_the_log_says_where_data_and_feeds_are_and_which_source_is_idle(self):
+        directory = os.path.realpath(self.directory())
+        os.mkdir(os.path.join(directory, "feeds"))
+        daemon = self.started_with(directory, {"listeners": [{"bind": "127.0.0.1:0", "source": "X"}],
+                                               "http": "127.0.0.1:0", "data_dir": "mine"})
+        daemon.signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(), 0)
+        self.assertIn(f"ready: data directory {directory}/mine, feeds from {directory}/feeds\n", daemon.log())
+        self.assertIn("warning: listener 127.0.0.1:0: its feed canonical takes no source\n", daemon.log())
+
+    def test_without_profiles_the_log_says_that_feeds_are_built_in(self):
+        daemon = self.started_with(self.directory(), {"listeners": [{"bind": "127.0.0.1:0"}],
+                                                      "http": "127.0.0.1:0", "data_dir": "mine"})
+        daemon.signal(signal.SIGTERM)
+        self.assertEqual(daemon.wait(), 0)
+        self.assertIn(", feeds built-in only\n", daemon.log())
+        self.assertNotIn("takes no source", daemon.log())
 
 
 if __name__ == "__main__":

@@ -196,24 +196,30 @@ START_TEST(every_value_of_the_file_arrives)
 }
 END_TEST
 
+#define LISTED " (docs/configuration.md lists them)"
+
 static const char *const refused[][2] = {
     /* not a configuration at all */
-    {"", "line 1: not JSON"},
-    {"{\n\"http\": }", "line 2: not JSON"},
-    {"{} {}", "line 1: not JSON"},
-    {"{\"http\": \"a\",}", "line 1: not JSON"},
+    {"", "the file is empty"},
+    {" \n// nothing\n", "the file is empty"},
+    {"{\n", "line 2, column 1: not JSON: the file ends here"},
+    {"{\n\"http\": }", "line 2, column 9: not JSON here: }"},
+    {"{} {}", "line 1, column 4: not JSON here: {"},
+    {"{\"http\": \"é\" 1}", "line 1, column 14: not JSON here: 1"},
+    {"{\"http\": \"a\",}", "line 1, column 14: not JSON here: }"},
     {"\n\n/* ", "line 3: a comment that does not end"},
-    {"{\"http\": \"\xff\"}", "line 1: not UTF-8"},
+    {"{\"http\": \"\xff\"}", "line 1, column 11: not UTF-8 here"},
     {"{\"http\": \"127.0.0.1:1\\u0000\"}", "\\u0000 in a string"},
     {"[]", "a list where an object is wanted"},
     /* keys */
-    {"{\"limits\": {\"max_conections\": 1}}", "limits.max_conections: unknown key"},
-    {"{\"Limits\": {}}", "Limits: unknown key"},
-    {"{\"limits.max_connections\": 1}", "limits.max_connections: unknown key"},
-    {"{\"max_connections\": 1}", "max_connections: unknown key"},
-    {"{\"store\": {\"capacity\": 1}}", "store.capacity: unknown key"},
-    {"{\"\": 1}", ": unknown key"},
-    {"{\"listeners\": [{\"bind\": \"127.0.0.1:1\", \"acks\": 1}]}", "listeners[0].acks: unknown key"},
+    {"{\"limits\": {\"max_conections\": 1}}", "limits.max_conections: unknown key" LISTED},
+    {"{\"Limits\": {}}", "Limits: unknown key" LISTED},
+    {"{\"limits.max_connections\": 1}", "limits.max_connections: unknown key" LISTED},
+    {"{\"max_connections\": 1}", "max_connections: unknown key" LISTED},
+    {"{\"store\": {\"capacity\": 1}}", "store.capacity: unknown key" LISTED},
+    {"{\"\": 1}", ": unknown key" LISTED},
+    {"{\"listeners\": [{\"bind\": \"127.0.0.1:1\", \"acks\": 1}]}",
+     "listeners[0].acks: unknown key" LISTED},
     {"{\"http\": \"127.0.0.1:1\", \"http\": \"127.0.0.1:2\"}", "http: stands twice"},
     {"{\"limits\": {}, \"limits\": {}}", "limits: stands twice"},
     {"{\"store\": {\"reject_rows\": 1, \"reject_rows\": 1}}", "store.reject_rows: stands twice"},
@@ -230,7 +236,7 @@ static const char *const refused[][2] = {
     {"{\"http_hosts\": \"a\"}", "http_hosts: a string where a list of strings is wanted"},
     {"{\"http_hosts\": [\"a\", 1]}", "http_hosts[1]: a number where a string is wanted"},
     {"{\"listeners\": {}}", "listeners: an object where a list of objects is wanted"},
-    {"{\"listeners\": []}", "listeners: 0 of them is not within 1 and 256"},
+    {"{\"listeners\": []}", "listeners: at least one is needed"},
     {"{\"listeners\": [true]}", "listeners[0]: true or false where an object is wanted"},
     {"{\"log_level\": \"loud\"}", "log_level: \"loud\" is not error, warning, info or debug"},
     /* ranges */
@@ -263,9 +269,11 @@ static const char *const refused[][2] = {
      "http: localhost:1: not a numeric IP address (IPv6 stands in brackets)"},
     {"{\"http\": \"unix:/x\"}", "http: unix:/x: not ADDR:PORT or [IPV6]:PORT"},
     {"{\"http\": \"0.0.0.0:1\"}",
-     "http: 0.0.0.0:1 is not on loopback, and http_allow_remote is not true"},
+     "http: 0.0.0.0:1 is not local: set \"http_allow_remote\": true in the configuration to allow it; "
+     "there is no authentication"},
     {"{\"listeners\": [{\"bind\": \"[::]:1\"}]}",
-     "listeners[0].bind: [::]:1 is not on loopback, and allow_remote is not true"},
+     "listeners[0].bind: [::]:1 is not local: set \"allow_remote\": true in that listener to allow it; "
+     "there is no authentication"},
     {"{\"listeners\": [{\"bind\": \"7401\"}]}",
      "listeners[0].bind: 7401: not ADDR:PORT, [IPV6]:PORT or unix:/path"},
     {"{\"listeners\": [{}, {}]}", "listeners[1].bind: 127.0.0.1:7401 is listeners[0]'s already"},
@@ -273,6 +281,9 @@ static const char *const refused[][2] = {
      "listeners[1].bind: [0:0::1]:5 is listeners[0]'s already"},
     {"{\"listeners\": [{\"bind\": \"unix:/x\"}, {\"bind\": \"unix:/x\"}]}",
      "listeners[1].bind: unix:/x is listeners[0]'s already"},
+    {"{\"http\": \"127.0.0.1:7401\"}", "http: 127.0.0.1:7401 is listeners[0]'s already"},
+    {"{\"http\": \"[0::1]:5\", \"listeners\": [{}, {\"bind\": \"[::1]:5\"}]}",
+     "http: [0::1]:5 is listeners[1]'s already"},
     /* the rest of a listener */
     {"{\"listeners\": [{\"ack\": \"Each\"}]}", "listeners[0].ack: \"Each\" is not each, batch or none"},
     {"{\"listeners\": [{\"mode\": \"0660\"}]}", "listeners[0].mode: only a unix socket has one"},
@@ -304,7 +315,8 @@ END_TEST
 
 START_TEST(port_0_may_stand_more_than_once)
 {
-    assert_read("{\"listeners\": [{\"bind\": \"127.0.0.1:0\"}, {\"bind\": \"127.0.0.1:0\"}]}");
+    assert_read("{\"http\": \"127.0.0.1:0\","
+                "\"listeners\": [{\"bind\": \"127.0.0.1:0\"}, {\"bind\": \"127.0.0.1:0\"}]}");
     ck_assert_uint_eq(config.server.listeners_n, 2);
 }
 END_TEST
@@ -462,12 +474,38 @@ START_TEST(a_remote_address_on_the_command_line_needs_the_file_to_allow_it)
 
     write_file("tradesieve.json", "{}");
     ck_assert_int_eq(read_arguments(listen), ERR_CONFIG);
-    ck_assert_ptr_nonnull(strstr(err.text, "--listen: 0.0.0.0:0 is not on loopback"));
+    ck_assert_ptr_nonnull(strstr(err.text, "--listen: 0.0.0.0:0 is not local"));
     ck_assert_int_eq(read_arguments(http), ERR_CONFIG);
-    ck_assert_ptr_nonnull(strstr(err.text, "--http: 0.0.0.0:0 is not on loopback"));
+    ck_assert_ptr_nonnull(strstr(err.text, "--http: 0.0.0.0:0 is not local"));
     write_file("tradesieve.json", "{\"http_allow_remote\": true}");
     ck_assert_int_eq(read_arguments(http), 0);
     ck_assert_str_eq(config.http.bind, "0.0.0.0:0");
+}
+END_TEST
+
+START_TEST(http_and_a_listener_of_the_command_line_cannot_share_an_address)
+{
+    const char *http[] = {"--config", file, "--http", "127.0.0.1:7401", NULL};
+    const char *listen[] = {"--config", file, "--listen", "127.0.0.1:7402", NULL};
+    const char *both[] = {"--config",       file, "--listen", "127.0.0.1:7402", "--http",
+                          "127.0.0.1:7401", NULL};
+
+    write_file("tradesieve.json", "{}");
+    ck_assert_int_eq(read_arguments(http), ERR_CONFIG);
+    ck_assert_str_eq(err.text, "--http: 127.0.0.1:7401 is listeners[0]'s already");
+    ck_assert_int_eq(read_arguments(listen), ERR_CONFIG);
+    ck_assert_int_eq(read_arguments(both), 0);
+}
+END_TEST
+
+START_TEST(more_listeners_than_there_may_be_are_refused)
+{
+    char json[2048] = "{\"listeners\": [{}";
+
+    for (int i = 1; i < 257; i++)
+        strcat(json, ",{}");
+    strcat(json, "]}");
+    assert_refused(json, "listeners: 257 are more than 256");
 }
 END_TEST
 
@@ -519,6 +557,8 @@ int main(void)
     tcase_add_test(tests, a_file_named_without_a_folder_is_relative_to_here);
     tcase_add_test(tests, options_replace_what_the_file_says);
     tcase_add_test(tests, a_remote_address_on_the_command_line_needs_the_file_to_allow_it);
+    tcase_add_test(tests, http_and_a_listener_of_the_command_line_cannot_share_an_address);
+    tcase_add_test(tests, more_listeners_than_there_may_be_are_refused);
     tcase_add_loop_test(tests, a_misused_command_line_is_a_usage_error_in_one_line, 0,
                         (int)(sizeof misused / sizeof *misused));
     return suite_run(suite);
