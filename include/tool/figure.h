@@ -10,7 +10,8 @@
 /* 1,234,567, right-aligned in `width` columns (0: as wide as it is). */
 void figure_add_count(struct text *out, uint64_t n, unsigned width);
 
-/* A rate from 0 to 1 as a percentage with three significant digits: 0.0123 %, 12.3 %, 0 %. */
+/* A rate from 0 to 1 as a percentage with three significant digits: 0.0123 %, 12.3 %, 0 %; below the
+ * millionth part of a percent: < 0.000001 %. */
 void figure_add_percent(struct text *out, double rate);
 
 /* 512 B, 1.5 KiB, 34.0 MiB, ... */

@@ -5,6 +5,8 @@
 
 #include "base/utf8.h"
 
+static const double PERCENT_MIN = 1e-6; /* below, more decimals say nothing to people */
+
 void figure_add_count(struct text *out, uint64_t n, unsigned width)
 {
     char digits[26];
@@ -25,6 +27,10 @@ void figure_add_percent(struct text *out, double rate)
     double percent = rate * 100;
     int decimals = 1;
 
+    if (percent > 0 && percent < PERCENT_MIN) {
+        text_add_str(out, "< 0.000001 %");
+        return;
+    }
     for (double edge = 10; percent > 0 && percent < edge && decimals < 9; edge /= 10)
         decimals++;
     text_add_format(out, percent > 0 ? "%.*f %%" : "0 %%", decimals, percent);

@@ -129,7 +129,7 @@ static void add_trades(struct text *out, const cJSON *stats, const cJSON *before
     }
     add_name(out, "lines");
     add_count_column(out, stats, "lines/received");
-    text_add_str(out, ", truncated ");
+    text_add_str(out, " (opening lines included), truncated ");
     add_as(out, stats, "lines/truncated", add_count);
     text_add_char(out, '\n');
 }

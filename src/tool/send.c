@@ -82,6 +82,12 @@ static bool is_incomplete(const struct tally *tally)
            tally->verdicts[VERDICT_RETRY] > 0;
 }
 
+static bool is_all_ignored(const struct tally *tally)
+{
+    return tally->lines > 0 && tally->answered == tally->lines &&
+           tally->verdicts[VERDICT_IGNORED] == tally_trades(tally);
+}
+
 static int finish(struct sending *sending, int result, bool json, struct err *err)
 {
     const struct stream *s = &sending->stream;
@@ -94,6 +100,9 @@ static int finish(struct sending *sending, int result, bool json, struct err *er
         return result;
     if (result < 0)
         fprintf(stderr, "tradesieve: send: %s\n", err->text);
+    if (is_all_ignored(&s->tally))
+        fputs("tradesieve: send: every line was ignored: is this the right listener and feed?\n",
+              stderr);
     return result < 0 || s->interrupted || is_incomplete(&s->tally);
 }
 

@@ -241,6 +241,16 @@ class Send(DaemonTest):
         summary, _ = self.send(FakeDaemon(self, many), lines("a"))
         self.assertEqual([summary[name] for name in ("lines", "new", "duplicate", "ignored")], [1, 1, 1, 1])
 
+    def test_a_hint_is_given_when_every_line_was_ignored(self):
+        def ignore(peer):
+            while (name := peer.read()) is not None:
+                peer.answer("new" if name == "good" else "ignored")
+
+        _, trouble = self.send(FakeDaemon(self, ignore), lines("a", "b"))
+        self.assertEqual(trouble, "tradesieve: send: every line was ignored: is this the right listener and feed?\n")
+        for feed in (lines("a", "good"), b""):
+            self.assertEqual(self.send(FakeDaemon(self, ignore), feed)[1], "")
+
     def test_no_more_than_the_window_is_unanswered(self):
         def one_at_a_time(peer):
             most = answered = 0
@@ -367,6 +377,7 @@ class Show(DaemonTest):
         page = run("stats", "--from", http)
         self.assertEqual((page.returncode, page.stderr), (0, b""))
         self.assertRegex(page.stdout.decode(), r"(?m)^  new +3$")
+        self.assertRegex(page.stdout.decode(), r"(?m)^  lines +3 \(opening lines included\), truncated 0$")
         self.assertRegex(page.stdout.decode(), r"(?m)^  canonical +3 +3 +0 ")
         self.assertEqual(json.loads(run("stats", "--json", "--from", http).stdout)["trades"]["new"], 3)
         present = run("check", "--from", http, "XNAS/AAPL/2")

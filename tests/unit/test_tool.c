@@ -55,7 +55,8 @@ START_TEST(percentages_have_three_significant_digits)
                  {0.123456, "12.3 %"},
                  {0.01, "1.00 %"},
                  {0.000123456, "0.0123 %"},
-                 {1e-12, "0.000000000 %"}};
+                 {2e-8, "0.00000200 %"},
+                 {1e-12, "< 0.000001 %"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         out.len = 0;
