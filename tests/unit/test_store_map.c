@@ -6,9 +6,16 @@
 #include "store_fixture.h"
 #include "suite.h"
 
+/* The sanitizers look for other things than wrong verdicts, and are slow. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define THOROUGH 0
+#else
+#define THOROUGH 1
+#endif
+
 enum {
-    SEEDS = 24,
-    USELESS_SEEDS = 4,
+    SEEDS = THOROUGH ? 24 : 6,
+    USELESS_SEEDS = THOROUGH ? 4 : 1,
     STEPS = 120, /* of one seed */
     KEYS = 150,  /* from which a seed draws */
     BATCHES = 4, /* of one transaction, at most */
