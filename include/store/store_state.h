@@ -56,6 +56,8 @@ struct store_segment {
 struct store_savepoint {
     uint64_t rows, conflicts, rejects, reject_bytes;
     int64_t first_received_us, last_received_us;
+    uint64_t absent, true_positive, false_positive; /* of the screen: asked again, counted once */
+    double expected_sum;
 };
 
 /* The snapshot of the active bank that is being written, slice by slice. */

@@ -36,6 +36,10 @@ int store_begin(struct store *store, struct err *err)
             .reject_bytes = active->reject_bytes,
             .first_received_us = active->first_received_us,
             .last_received_us = active->last_received_us,
+            .absent = store->screen.absent,
+            .true_positive = store->screen.true_positive,
+            .false_positive = store->screen.false_positive,
+            .expected_sum = store->screen.expected_sum,
         };
         if (!foreign_write)
             return 0;
@@ -66,6 +70,10 @@ void store_rollback(struct store *store)
     active->reject_bytes = store->saved.reject_bytes;
     active->first_received_us = store->saved.first_received_us;
     active->last_received_us = store->saved.last_received_us;
+    store->screen.absent = store->saved.absent;
+    store->screen.true_positive = store->saved.true_positive;
+    store->screen.false_positive = store->saved.false_positive;
+    store->screen.expected_sum = store->saved.expected_sum;
     uint32_t g = active->generations_n;
 
     while (g > 0 && active->generation_first_seq[g - 1] >= store_next_seq(active))

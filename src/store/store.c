@@ -266,21 +266,33 @@ static int check_chain(const struct store *store, size_t i, struct err *err)
         (long long)store_next_seq(&store->segments[i - 1]) - 1);
 }
 
-/* A closed segment that was still in WAL mode when the daemon ended is closed again. */
+/* What a kill left unfinished in a file: a log, or the journal of leaving WAL mode. Only a connection that
+ * may write can play either back. */
+static bool is_unfinished(const struct store *store, const char *name)
+{
+    return catalog_bytes(store->data_dir, name, ".db-wal") > 0 ||
+           catalog_bytes(store->data_dir, name, ".db-journal") > 0;
+}
+
+/* A closed segment that was still in WAL mode, or on its way out of it, when the daemon ended is closed
+ * again. */
 static int open_closed(struct store *store, size_t i, struct err *err)
 {
     struct store_segment *segment = &store->segments[i];
+    bool writable = is_unfinished(store, segment->name);
 
     segment->state = SEGMENT_CLOSED;
-    if (segment_open(&segment->db, store->data_dir, segment->name, false, &segment->meta, err) < 0)
+    if (segment_open(&segment->db, store->data_dir, segment->name, writable, &segment->meta, err) < 0)
         return err->code;
-    if (segment_in_wal_mode(segment->db)) {
+    if (!writable && segment_in_wal_mode(segment->db)) {
         segment_close(segment->db);
         segment->db = NULL;
-        if (segment_open(&segment->db, store->data_dir, segment->name, true, &segment->meta, err) < 0 ||
-            store_try_close(store, segment, err) < 0 || !store_segment_db(store, i, err))
+        writable = true;
+        if (segment_open(&segment->db, store->data_dir, segment->name, true, &segment->meta, err) < 0)
             return err->code;
     }
+    if (writable && (store_try_close(store, segment, err) < 0 || !store_segment_db(store, i, err)))
+        return err->code;
     store_note_bytes(store, segment);
     return 0;
 }

@@ -346,6 +346,42 @@ START_TEST(a_row_that_the_segment_lost_is_corruption_not_a_new_trade)
 }
 END_TEST
 
+/* Killed while the file left WAL mode: a journal that only a writer can roll back lies beside it. */
+START_TEST(a_closed_segment_with_a_hot_journal_is_rolled_back_and_served)
+{
+    sqlite3 *db;
+
+    fill();
+    char name[SEGMENT_NAME_MAX];
+
+    strcpy(name, f.store->segments[0].name);
+    store_fixture_close(&f);
+    ck_assert_int_eq(sqlite3_open(path_of(f.dir, name, ".db"), &db), SQLITE_OK);
+    ck_assert_int_eq(
+        sqlite3_exec(db,
+                     "PRAGMA journal_mode=DELETE; PRAGMA cache_size=1; BEGIN IMMEDIATE;"
+                     "UPDATE trade SET received = received + 1, message = zeroblob(9) || message;"
+                     "CREATE TABLE big AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1"
+                     " FROM n WHERE x < 20000) SELECT x, 'spills out of a small cache' AS t FROM n",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    char *dir = store_fixture_copy(f.dir);
+
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_close(db);
+    free(f.dir);
+    f.dir = dir;
+    f.config.data_dir = dir;
+    ck_assert(there_is(name, ".db-journal"));
+    store_fixture_open(&f);
+    ck_assert(!there_is(name, ".db-journal"));
+    all_are_duplicates(1, 40);
+    must(store_settle(f.store, &f.err));
+    ck_assert_uint_eq(sealed_n(), 2);
+    all_are_duplicates(1, 40);
+}
+END_TEST
+
 /* ---- snapshots ---- */
 
 static void save(void)
@@ -715,6 +751,7 @@ static Suite *seal_suite(void)
     tcase_add_test(tcase, sealed_keys_that_do_not_hold_the_rows_are_made_again);
     tcase_add_test(tcase, a_sealed_filter_that_is_lost_is_built_and_written_again);
     tcase_add_test(tcase, the_fullest_filter_may_be_a_sealed_one);
+    tcase_add_test(tcase, a_closed_segment_with_a_hot_journal_is_rolled_back_and_served);
     suite_add_tcase(suite, tcase);
     return suite;
 }

@@ -486,6 +486,17 @@ START_TEST(after_a_rollback_the_same_trades_are_new_with_the_same_seq)
 }
 END_TEST
 
+START_TEST(a_transaction_rolled_back_is_not_counted_as_screened)
+{
+    struct batch *batch = store_fixture_batch(&f, "a b c");
+
+    store_fixture_transact(&f, &batch, 1, false);
+    ck_assert_uint_eq(f.store->screen.absent, 0);
+    ck_assert(f.store->screen.expected_sum == 0);
+    batch_close(batch);
+}
+END_TEST
+
 START_TEST(a_first_transaction_rolled_back_leaves_no_window)
 {
     roll_back("a b");
@@ -846,6 +857,7 @@ static void add_segments(TCase *cases)
     tcase_add_test(cases, many_segments_are_looked_up_with_few_open_files);
     tcase_add_test(cases, after_a_rollback_the_same_trades_are_new_with_the_same_seq);
     tcase_add_test(cases, a_first_transaction_rolled_back_leaves_no_window);
+    tcase_add_test(cases, a_transaction_rolled_back_is_not_counted_as_screened);
     tcase_add_test(cases, ghosts_count_as_load_so_no_column_is_overfilled);
     tcase_add_test(cases, ghosts_of_a_thousand_failures_do_not_make_the_filter_grow);
     tcase_add_test(cases, a_rollback_leaves_generations_in_order_for_the_next_start);
