@@ -26,27 +26,36 @@ struct snapshot_origin store_origin(const struct store *store, size_t i)
     return origin;
 }
 
-int store_last_hash(struct store *store, size_t part, uint64_t *ret, struct err *err)
+/* x of the hash of the key at seq; *ret_found false: no such row. */
+static int hash_at(struct store *store, size_t part, int64_t seq, bool *ret_found, uint64_t *ret,
+                   struct err *err)
 {
-    struct store_segment *segment = &store->segments[part];
     struct segment *db = store_segment_db(store, part, err);
     uint32_t generation;
-    bool found = true;
-    size_t len = 0;
+    size_t len;
 
-    *ret = 0;
-    if (!db || !segment->rows)
-        return db ? 0 : err->code;
+    if (!db)
+        return err->code;
     char *key = mem_alloc(STORE_KEY_BYTES_MAX);
-    int code = segment_key_at(db, store_next_seq(segment) - 1, key, STORE_KEY_BYTES_MAX, &len,
-                              &generation, &found, err);
+    int code = segment_key_at(db, seq, key, STORE_KEY_BYTES_MAX, &len, &generation, ret_found, err);
 
-    if (code == 0 && !found)
-        code = err_set(err, ERR_CORRUPT, "%s.db: its last row is not there", segment->name);
-    if (code == 0)
+    if (code == 0 && *ret_found)
         *ret = screen_hash(&store->screen, key, len).x;
     free(key);
     return code;
+}
+
+int store_last_hash(struct store *store, size_t part, uint64_t *ret, struct err *err)
+{
+    struct store_segment *segment = &store->segments[part];
+    bool found;
+
+    *ret = 0;
+    if (!segment->rows)
+        return 0;
+    if (hash_at(store, part, store_next_seq(segment) - 1, &found, ret, err) < 0)
+        return err->code;
+    return found ? 0 : err_set(err, ERR_CORRUPT, "%s.db: its last row is not there", segment->name);
 }
 
 /* ---- from rows ---- */
@@ -104,22 +113,13 @@ static int knows_row(struct store *store, size_t part, const struct snapshot_ori
                      struct err *err)
 {
     struct store_segment *segment = &store->segments[part];
-    struct segment *db = store_segment_db(store, part, err);
-    uint32_t generation;
-    size_t len;
+    uint64_t hash = 0;
+    int code = 0;
 
-    if (!db)
-        return err->code;
-    if (origin->last_seq < segment->meta.first_seq || origin->last_seq >= store_next_seq(segment)) {
+    if (origin->last_seq < segment->meta.first_seq || origin->last_seq >= store_next_seq(segment))
         *ret = origin->last_seq == segment->meta.first_seq - 1 && origin->last_hash == 0;
-        return 0;
-    }
-    char *key = mem_alloc(STORE_KEY_BYTES_MAX);
-    int code =
-        segment_key_at(db, origin->last_seq, key, STORE_KEY_BYTES_MAX, &len, &generation, ret, err);
-
-    *ret = code == 0 && *ret && screen_hash(&store->screen, key, len).x == origin->last_hash;
-    free(key);
+    else if ((code = hash_at(store, part, origin->last_seq, ret, &hash, err)) == 0)
+        *ret = *ret && hash == origin->last_hash;
     return code;
 }
 
