@@ -48,6 +48,13 @@ uint64_t catalog_bytes(const char *dir, const char *name, const char *suffix);
 /* Bytes that a non-root process may still fill on the file system of dir. */
 int catalog_free_bytes(const char *dir, uint64_t *ret, struct err *err);
 
+/* The file `newest` names the newest segment that was ever published, so that a start knows when that one
+ * is lost: nothing follows it that could tell. Noted only after the segment is durable, so a crash can
+ * leave the note behind the directory, never ahead of it. read: ret->number 0 when there is no note;
+ * ERR_CORRUPT, ERR_IO when it cannot be read. */
+int catalog_read_newest(const char *dir, struct catalog_entry *ret, struct err *err);
+int catalog_note_newest(const char *dir, const char *name, struct err *err);
+
 /* The secret that keys the hash, filter.key; a new one (*ret_new) when it is missing or damaged. */
 enum { CATALOG_SECRET_BYTES = 16 };
 int catalog_secret(const char *dir, unsigned char ret[CATALOG_SECRET_BYTES], bool *ret_new,

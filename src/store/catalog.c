@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+static const char newest_name[] = "newest";
 static const char secret_name[] = "filter.key";
 static const char secret_magic[8] = "TSVKEY1\n";
 
@@ -181,6 +182,59 @@ int catalog_free_bytes(const char *dir, uint64_t *ret, struct err *err)
     return 0;
 }
 
+/* DIR/NAME with these bytes, whole or not at all. */
+static int write_whole(const char *dir, const char *name, const void *bytes, size_t len,
+                       struct err *err)
+{
+    char path[CATALOG_PATH_MAX];
+
+    catalog_path(path, dir, name, ".new");
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return err_set(err, ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    ssize_t n = write(fd, bytes, len);
+
+    if (n != (ssize_t)len)
+        err_set(err, ERR_IO, "%s: %s", path, n < 0 ? strerror(errno) : "cut short");
+    close(fd);
+    if (n == (ssize_t)len && catalog_publish(dir, name, ".new", "", err) == 0)
+        return 0;
+    unlink(path);
+    return err->code;
+}
+
+/* ---- the newest segment ---- */
+
+int catalog_read_newest(const char *dir, struct catalog_entry *ret, struct err *err)
+{
+    char path[CATALOG_PATH_MAX], text[SEGMENT_NAME_MAX + 1];
+
+    *ret = (struct catalog_entry){0};
+    catalog_path(path, dir, newest_name, "");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    ssize_t n = read(fd, text, sizeof text - 1);
+
+    close(fd);
+    if (n < 0)
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    text[n] = '\0';
+    return parse_name(text, "\n", ret) ? 0 : err_set(err, ERR_CORRUPT, "%s: names no segment", path);
+}
+
+int catalog_note_newest(const char *dir, const char *name, struct err *err)
+{
+    char line[SEGMENT_NAME_MAX + 1];
+    int len = snprintf(line, sizeof line, "%s\n", name);
+
+    return write_whole(dir, newest_name, line, (size_t)len, err);
+}
+
+/* ---- the secret ---- */
+
 /* filter.key, 32 bytes. */
 struct secret_file {
     char magic[8];
@@ -223,16 +277,7 @@ int catalog_secret(const char *dir, unsigned char ret[CATALOG_SECRET_BYTES], boo
         memcpy(file.magic, secret_magic, sizeof secret_magic);
         randombytes_buf(file.secret, sizeof file.secret);
         secret_check(&file);
-        catalog_path(path, dir, secret_name, ".new");
-        int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-        if (fd < 0)
-            return err_set(err, ERR_SYSTEM, "%s: %s", path, strerror(errno));
-        ssize_t n = write(fd, &file, sizeof file);
-
-        if (close(fd) < 0 || n != sizeof file)
-            return err_set(err, ERR_IO, "%s: %s", path, n < 0 ? strerror(errno) : "cut short");
-        if (catalog_publish(dir, secret_name, ".new", "", err) < 0)
+        if (write_whole(dir, secret_name, &file, sizeof file, err) < 0)
             return err->code;
     }
     memcpy(ret, file.secret, CATALOG_SECRET_BYTES);

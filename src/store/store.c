@@ -1,10 +1,11 @@
 /* The life of the segments: open, roll, maintain, close. A start goes through these steps:
  *
  *   1. filter.key: read, or made when missing or damaged
- *   2. list the segments in order; none: create the first
+ *   2. list the segments in order; none: create the first. The newest that was noted must be there
  *   3. each file: ours, readable, first_seq = its predecessor's last + 1 (finds lost files and WALs)
  *   4. the last one is opened for writing: its WAL is played back and made durable
  *   5. each filter is made to hold every key (load.c)
+ *   6. the newest is noted
  */
 #include "store/store.h"
 
@@ -227,6 +228,15 @@ bool store_must_roll(const struct store *store, const struct batch *batch)
            (store->roll_wanted || active->rows + batch->ask_n > store->config.segment_rows);
 }
 
+/* For the next start. Without the note it only finds out less. */
+static void note_newest(const struct store *store)
+{
+    struct err err;
+
+    if (catalog_note_newest(store->data_dir, store->segments[store->segments_n - 1].name, &err) < 0)
+        store_event(store, STORE_WARNING, "noting the newest segment: %s", err.text);
+}
+
 int store_roll(struct store *store, int64_t received_us, struct err *err)
 {
     struct store_segment *old = store_active(store);
@@ -244,6 +254,7 @@ int store_roll(struct store *store, int64_t received_us, struct err *err)
         err->code = err->code == ERR_CORRUPT ? ERR_CORRUPT : ERR_IO; /* half rolled: start again */
         return err_prefix(err, "rolling to a new segment");
     }
+    note_newest(store);
     screen_warm(&store->screen);
     store->roll_wanted = false;
     store->snapshot.rows_saved = 0;
@@ -380,22 +391,38 @@ static int open_segment(struct store *store, const struct catalog_entry *entry, 
     return 0;
 }
 
+/* A lost file in the middle breaks the chain of seq; the last one is missed by its note alone. */
+static int check_newest(const struct store *store, const struct catalog_entry *entries, size_t n,
+                        struct catalog_entry *ret_noted, struct err *err)
+{
+    if (catalog_read_newest(store->data_dir, ret_noted, err) < 0)
+        store_event(store, STORE_WARNING, "%s; it is written again", err->text);
+    if (ret_noted->number <= (n ? entries[n - 1].number : 0))
+        return 0;
+    return err_set(err, ERR_CORRUPT,
+                   "%s.db, the newest segment, is lost: put it back, or delete the file newest to go on"
+                   " without its trades",
+                   ret_noted->name);
+}
+
 static int open_segments(struct store *store, struct err *err)
 {
-    struct catalog_entry *entries;
+    struct catalog_entry *entries, noted;
     size_t n;
 
     if (catalog_list(store->data_dir, &entries, &n, err) < 0)
         return err->code;
-    int ret = 0;
+    int ret = check_newest(store, entries, n, &noted, err);
 
-    if (n == 0) {
+    if (ret == 0 && n == 0) {
         entries = mem_zalloc(1, sizeof *entries);
         entries->number = n = 1;
         ret = create_segment(store, 1, clock_day_of_us(clock_wall_us()), 1, entries->name, err);
     }
     for (size_t i = 0; i < n && ret == 0; i++)
         ret = open_segment(store, &entries[i], i + 1 == n, err);
+    if (ret == 0 && entries[n - 1].number != noted.number)
+        note_newest(store);
     free(entries);
     return ret;
 }

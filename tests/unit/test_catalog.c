@@ -193,6 +193,45 @@ START_TEST(free_space_is_what_the_system_says)
 }
 END_TEST
 
+/* ---- newest ---- */
+
+START_TEST(the_newest_segment_is_noted_and_read_again)
+{
+    struct catalog_entry noted;
+    struct err err;
+
+    ck_assert_int_eq(catalog_read_newest(dir, &noted, &err), 0);
+    ck_assert_uint_eq(noted.number, 0);
+    ck_assert_int_eq(catalog_note_newest(dir, "trades-20261201-000001", &err), 0);
+    ck_assert_int_eq(catalog_note_newest(dir, "trades-20261202-1000000", &err), 0);
+    ck_assert_int_eq(catalog_read_newest(dir, &noted, &err), 0);
+    ck_assert_str_eq(noted.name, "trades-20261202-1000000");
+    ck_assert_uint_eq(noted.number, 1000000);
+    ck_assert(!there_is("newest.new"));
+}
+END_TEST
+
+static const char *const no_notes[] = {
+    "",
+    "\n",
+    "trades-20261201-000001",
+    "trades-20261201-000001\n\n",
+    "trades-20261201-000001.db\n",
+    "trades-20261201-0000000000000000000000000000000000000000000000000000000000000000000000000001\n",
+};
+
+START_TEST(a_note_that_names_no_segment_is_no_note)
+{
+    struct catalog_entry noted;
+    struct err err;
+
+    write_file("newest", no_notes[_i]);
+    ck_assert_int_eq(catalog_read_newest(dir, &noted, &err), ERR_CORRUPT);
+    ck_assert_uint_eq(noted.number, 0);
+    ck_assert_int_eq(catalog_note_newest("/nonexistent/tradesieve", "x", &err), ERR_SYSTEM);
+}
+END_TEST
+
 /* ---- filter.key ---- */
 
 static bool secret(unsigned char ret[CATALOG_SECRET_BYTES])
@@ -291,6 +330,9 @@ int main(void)
     tcase_add_test(cases, publishing_gives_the_file_its_name);
     tcase_add_test(cases, what_cannot_be_published_is_an_error);
     tcase_add_test(cases, free_space_is_what_the_system_says);
+    tcase_add_test(cases, the_newest_segment_is_noted_and_read_again);
+    tcase_add_loop_test(cases, a_note_that_names_no_segment_is_no_note, 0,
+                        (int)(sizeof no_notes / sizeof *no_notes));
     tcase_add_test(cases, the_secret_is_made_once_and_stays);
     tcase_add_test(cases, two_directories_have_two_secrets);
     tcase_add_loop_test(cases, a_damaged_secret_is_replaced, 0,
