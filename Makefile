@@ -3,6 +3,7 @@
 #   make [VARIANT=asan|tsan|cov]   both binaries, in build/ or build/VARIANT/ (any other name: as plain)
 #   make check                     every unit and loop test of the variant
 #   make bench [ARGS=...]          the table of scripts/bench; make peers: the clients of scripts/bench-peers
+#   make soak-kill [CYCLES=1000] [SEED=N]   kill -9 again and again (tests/daemon/test_kill.py)
 #   make install | clean
 #   V=1 shows the commands, WERROR=1 makes warnings errors (scripts/test sets it).
 
@@ -52,7 +53,7 @@ BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
 BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
 
-.PHONY: all check tests bench benches peers install clean FORCE
+.PHONY: all check tests bench benches peers soak-kill install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -95,6 +96,9 @@ benches: all $(BENCH_BIN)
 peers: all $(PEER_BIN)
 bench: benches
 	@scripts/bench $(B) $(ARGS)
+
+soak-kill: all
+	@CYCLES=$(or $(CYCLES),1000) SEED=$(SEED) TRADESIEVE_BUILD=$(B) python3 tests/lib/run.py tests/daemon/test_kill.py
 
 # What stands in /etc already is the administrator's and stays.
 ETC      := $(DESTDIR)/etc/tradesieve
