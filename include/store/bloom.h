@@ -41,14 +41,15 @@ struct bloom_hash {
 };
 struct bloom_hash bloom_hash(const unsigned char secret[BLOOM_KEY_BYTES], const char *key, size_t len);
 
-/* The i-th position, i counting up from 0: multiply-shift of x to m, then x and y move on. Plain
- * double hashing is worse on small filters (design.md). */
+/* The i-th position, i counting up from 0: multiply-shift of x to m, then x and y move on. Filters on the
+ * disk rest on it (docs/format.md). Plain double hashing is worse on small filters, and without the
+ * rotation two keys with much the same y meet in every position, which filters of few keys show. */
 static inline uint64_t bloom_next_position(struct bloom_hash *hash, uint64_t bits, uint32_t i)
 {
     uint64_t position = (uint64_t)((unsigned __int128)hash->x * bits >> 64);
 
     hash->x += hash->y;
-    hash->y += (uint64_t)(i + 1) * 0x9E3779B97F4A7C15u;
+    hash->y = (hash->y << 23 | hash->y >> 41) + (uint64_t)(i + 1) * 0x9E3779B97F4A7C15u;
     return position;
 }
 

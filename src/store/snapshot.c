@@ -19,7 +19,7 @@ enum {
     WORDS_MAX = 1 << 20, /* of a bank's row */
 };
 
-static const char magic[8] = "TSVBLM1\n";
+static const char magic[8] = "TSVBLM2\n";
 
 /* The first bytes of the file, in the machine's order (little-endian wherever Debian runs today; another
  * order fails the magic's companion `order`). Then for a bank `columns` struct column_entry, then the

@@ -1,6 +1,9 @@
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "store/bloom.h"
 #include "store_fixture.h"
 #include "suite.h"
@@ -210,6 +213,99 @@ START_TEST(strangers_are_answered_maybe_as_often_as_predicted)
 }
 END_TEST
 
+/* The rate of an ideal filter is the mean of (X / m)^k over X, the bits that kn throws set. Small filters
+ * are seen through this; of large ones the formula differs by less than the noise. */
+static double ideal_rate(struct bloom_shape shape, uint64_t keys)
+{
+    uint64_t throws = keys * shape.hashes, m = shape.bits;
+    double rate = 0;
+
+    if (!throws || throws * m > 4000000)
+        return bloom_predict(shape, keys);
+    double *probability = mem_zalloc(m + 1, sizeof *probability); /* of each X */
+
+    probability[0] = 1;
+    for (uint64_t n = 0; n < throws; n++)
+        for (uint64_t x = (n < m ? n + 1 : m) + 1; x-- > 0;)
+            probability[x] = probability[x] * (double)x / (double)m +
+                             (x ? probability[x - 1] * (double)(m - x + 1) / (double)m : 0);
+    for (uint64_t x = 1; x <= m; x++)
+        rate += probability[x] * pow((double)x / (double)m, shape.hashes);
+    free(probability);
+    return rate;
+}
+
+/* The shape with so many positions whose predicted rate is 1 in 1000: one of one key, being no smaller
+ * than the minimum, predicts less. */
+static struct bloom_shape shape_of(uint64_t keys, uint32_t hashes)
+{
+    double fill = pow(0.001, 1.0 / hashes);
+    double bits = ceil(-(double)hashes * (double)keys / log1p(-fill));
+
+    return (struct bloom_shape){bits < BLOOM_BITS_MIN ? BLOOM_BITS_MIN : (uint64_t)bits, hashes};
+}
+
+/* How many strangers of each filter are answered maybe. weak: hashes whose second word says nothing. */
+static uint64_t count_maybe(struct bloom_shape shape, uint64_t keys, uint64_t filters, uint64_t probes,
+                            bool weak)
+{
+    uint64_t maybe = 0;
+
+    for (uint64_t group = 1; group <= filters; group++) {
+        struct bloom bloom;
+
+        bloom_init(&bloom, shape);
+        for (uint64_t i = 0; i < keys + probes; i++) {
+            struct bloom_hash hash = hash_of(group, i);
+
+            hash.y = weak ? 1 : hash.y;
+            if (i < keys)
+                bloom_add(&bloom, hash);
+            else
+                maybe += bloom_ask(&bloom, hash);
+        }
+        bloom_done(&bloom);
+    }
+    return maybe;
+}
+
+static const struct {
+    uint64_t keys, filters, probes;
+} sizes[] = {{0, 10, 10000}, {1, 1000, 500}, {64, 200, 1500}, {1000, 20, 10000}, {65536, 1, 200000}};
+
+enum { HASHES_MEASURED = 40 };
+
+/* Whether so many strangers are maybe as are expected, give or take what chance allows. */
+static bool is_ideal(int size, uint32_t hashes, bool weak)
+{
+    struct bloom_shape shape = shape_of(sizes[size].keys, hashes);
+    double n = (double)(sizes[size].filters * sizes[size].probes);
+    double expected = n * ideal_rate(shape, sizes[size].keys);
+    double maybe =
+        (double)count_maybe(shape, sizes[size].keys, sizes[size].filters, sizes[size].probes, weak);
+    double allowed = 0.04 * expected + 4 * sqrt(expected) + (sizes[size].keys ? 2 : 0);
+
+    if (!weak && fabs(maybe - expected) > allowed)
+        printf("%llu keys, %u positions: %.0f of %.0f strangers are maybe, %.1f expected\n",
+               (unsigned long long)sizes[size].keys, hashes, maybe, n, expected);
+    return fabs(maybe - expected) <= allowed;
+}
+
+START_TEST(filters_of_every_size_measure_as_predicted_from_1_to_40_positions)
+{
+    for (uint32_t hashes = 1; hashes <= HASHES_MEASURED; hashes++)
+        ck_assert(is_ideal(_i, hashes, false));
+}
+END_TEST
+
+/* The control: positions that follow from one word alone are found out. */
+START_TEST(weak_hashes_do_not_measure_as_predicted)
+{
+    for (uint32_t hashes = 3; hashes <= HASHES_MEASURED; hashes++)
+        ck_assert(!is_ideal(1, hashes, true) && !is_ideal(2, hashes, true));
+}
+END_TEST
+
 START_TEST(a_key_that_was_added_is_never_denied)
 {
     struct store_random random = {store_random_seed()};
@@ -262,6 +358,9 @@ int main(void)
     tcase_add_test(cases, the_hash_is_siphash_2_4_128);
     tcase_add_test(cases, positions_stay_inside_and_move);
     tcase_add_loop_test(cases, strangers_are_answered_maybe_as_often_as_predicted, 0, ROWS(measured));
+    tcase_add_loop_test(cases, filters_of_every_size_measure_as_predicted_from_1_to_40_positions, 0,
+                        ROWS(sizes));
+    tcase_add_test(cases, weak_hashes_do_not_measure_as_predicted);
     tcase_add_test(cases, a_key_that_was_added_is_never_denied);
     tcase_add_test(cases, bits_set_are_counted_as_they_are);
     suite_add_tcase(suite, cases);
