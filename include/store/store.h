@@ -89,7 +89,8 @@ int store_check(struct store *store, const char *key, size_t len, struct store_a
                 struct err *err);
 void store_fill_figures(struct store *store, struct figures *ret); /* reuses ret's lists */
 
-/* On a clean stop: writes the active filter's snapshot whole. A failure costs the next start time only. */
+/* On a clean stop: writes the active filter's snapshot whole, unless the one on the disk holds every row.
+ * A failure costs the next start time only. */
 int store_save_filters(struct store *store, struct err *err);
 
 /* Checkpoints and closes; what is half open is fine. */

@@ -68,6 +68,7 @@ struct store_snapshot {
     _Atomic bool finished;          /* finisher is done: join it */
     struct err err;                 /* of finisher: code 0 when all went well */
     uint64_t rows_saved;            /* rows of the active segment in the last one begun */
+    uint64_t rows_on_disk;          /* rows of the active segment in its file; 0: it has none */
     int64_t next_us;                /* when the next is due (monotonic) */
     int64_t slice_us;               /* when the next slice may be written (monotonic) */
 };

@@ -150,7 +150,7 @@ static int load_snapshot(struct store *store, size_t part, uint32_t generations,
     bool known;
 
     *ret_from = segment->meta.first_seq;
-    store->snapshot.rows_saved = 0;
+    store->snapshot.rows_saved = store->snapshot.rows_on_disk = 0;
     if (!snapshot_read_bank(
             store->data_dir, segment->name, &origin,
             screen_column_shape(&store->screen, segment->meta.generation_keys, generations), &bank,
@@ -169,6 +169,7 @@ static int load_snapshot(struct store *store, size_t part, uint32_t generations,
         screen_adopt_bank(&store->screen, part, &bank);
         *ret_from = origin.last_seq + 1;
         store->snapshot.rows_saved = (uint64_t)(*ret_from - segment->meta.first_seq);
+        store->snapshot.rows_on_disk = store->snapshot.rows_saved;
         return 0;
     }
     if (ret == 0)
@@ -288,6 +289,22 @@ int store_load_part(struct store *store, size_t part, uint32_t generations, stru
     return ret;
 }
 
+/* Its snapshot goes first: it may have been written from the bank that is not to be trusted. */
+static int rebuild_bank(struct store *store, size_t part, struct err *err)
+{
+    struct store_segment *segment = &store->segments[part];
+
+    catalog_remove(store->data_dir, segment->name, ".bloom");
+    if (part + 1 == store->segments_n)
+        store->snapshot.rows_saved = store->snapshot.rows_on_disk = 0;
+    screen_empty_part(&store->screen, part, segment->generations_n);
+    segment->generations_n = 0;
+    int ret = load_rows(store, part, segment->meta.first_seq, err);
+
+    screen_loaded(&store->screen);
+    return ret;
+}
+
 int store_rebuild_part(struct store *store, size_t part, struct err *err)
 {
     struct store_segment *segment = &store->segments[part];
@@ -300,10 +317,7 @@ int store_rebuild_part(struct store *store, size_t part, struct err *err)
         if (ret == 0)
             store_sum_filter(store, part);
     } else {
-        screen_empty_part(&store->screen, part, segment->generations_n);
-        segment->generations_n = 0;
-        ret = load_rows(store, part, segment->meta.first_seq, err);
-        screen_loaded(&store->screen);
+        ret = rebuild_bank(store, part, err);
     }
     store->figures_whole = true;
     if (ret < 0)

@@ -257,7 +257,7 @@ int store_roll(struct store *store, int64_t received_us, struct err *err)
     note_newest(store);
     screen_warm(&store->screen);
     store->roll_wanted = false;
-    store->snapshot.rows_saved = 0;
+    store->snapshot.rows_saved = store->snapshot.rows_on_disk = 0;
     store_event(store, STORE_INFO, "%s begins", name);
     return store_try_close(store, &store->segments[store->segments_n - 2], err);
 }

@@ -248,13 +248,20 @@ static void *finish_snapshot(void *arg)
     return NULL;
 }
 
+static void note_finished(struct store_snapshot *snapshot)
+{
+    snapshot->writer = NULL;
+    if (snapshot->err.code == 0)
+        snapshot->rows_on_disk = snapshot->rows_saved;
+}
+
 static void join_finisher(struct store *store)
 {
     struct store_snapshot *snapshot = &store->snapshot;
 
     pthread_join(snapshot->finisher, NULL);
-    snapshot->writer = NULL;
     snapshot->finishing = false;
+    note_finished(snapshot);
     if (snapshot->err.code != 0)
         store_event(store, STORE_WARNING, "filter snapshot: %s", snapshot->err.text);
 }
@@ -336,20 +343,23 @@ static int save_slice(struct store *store, struct err *err)
 
 int store_save_filters(struct store *store, struct err *err)
 {
-    struct snapshot_writer *writer;
+    struct store_snapshot *snapshot = &store->snapshot;
     bool done = false;
 
     store_stop_snapshot(store);
-    if (store->distrust || begin_snapshot(store, err) < 0)
-        return store->distrust ? 0 : err->code;
-    writer = store->snapshot.writer;
+    if (store->distrust || snapshot->rows_on_disk == store_active(store)->rows)
+        return 0;
+    if (begin_snapshot(store, err) < 0)
+        return err->code;
     while (!done)
-        if (snapshot_step(writer, &done, err) < 0) {
+        if (snapshot_step(snapshot->writer, &done, err) < 0) {
             store_stop_snapshot(store);
             return err->code;
         }
-    store->snapshot.writer = NULL;
-    return snapshot_finish(writer, err);
+    finish_snapshot(snapshot);
+    note_finished(snapshot);
+    *err = snapshot->err;
+    return err->code;
 }
 
 /* ---- */

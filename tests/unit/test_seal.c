@@ -488,6 +488,63 @@ START_TEST(a_bank_that_widens_while_it_is_saved_is_not_read_where_it_was)
 }
 END_TEST
 
+static ino_t snapshot_inode(void)
+{
+    struct stat info;
+
+    if (stat(path_of(f.dir, f.store->segments[f.store->segments_n - 1].name, ".bloom"), &info) < 0)
+        return 0;
+    return info.st_ino;
+}
+
+START_TEST(a_stop_writes_no_snapshot_that_would_hold_no_row_more)
+{
+    save();
+    ck_assert_uint_eq(snapshot_inode(), 0); /* of no rows at all */
+    store_fixture_send_range(&f, "k", 1, 6, 3);
+    save();
+    ino_t first = snapshot_inode();
+
+    ck_assert_uint_ne(first, 0);
+    save();
+    ck_assert_uint_eq(snapshot_inode(), first);
+    store_fixture_reopen(&f);
+    save();
+    ck_assert_uint_eq(snapshot_inode(), first);
+    store_fixture_send_range(&f, "k", 7, 7, 1);
+    save();
+    ck_assert_uint_ne(snapshot_inode(), first); /* the old file still stands when the new one is made */
+    must(store_roll(f.store, f.now_us, &f.err));
+    store_fixture_send_range(&f, "k", 8, 14, 7);
+    save();
+    ck_assert_uint_ne(snapshot_inode(), 0);
+}
+END_TEST
+
+START_TEST(a_snapshot_of_a_damaged_filter_does_not_outlive_its_rebuild)
+{
+    store_fixture_send_range(&f, "k", 1, 14, 14);
+    store_fixture_zero_column(&f, 0, 1);
+    save();
+    must(store_self_test(f.store, &f.err));
+    ck_assert_uint_eq(f.store->false_negatives, 1);
+    must(store_maintain(f.store, &f.err));
+    char *killed = store_fixture_copy(f.dir);
+
+    save();
+    store_fixture_reopen(&f); /* stopped */
+    ck_assert_uint_eq(f.store->snapshot.rows_saved, 14);
+    ck_assert_uint_eq(store_fixture_census(&f).denied, 0);
+    store_fixture_close(&f);
+    free(f.dir);
+    f.dir = killed;
+    f.config.data_dir = killed;
+    store_fixture_open(&f);
+    ck_assert_uint_eq(store_fixture_census(&f).denied, 0);
+    all_are_duplicates(1, 14);
+}
+END_TEST
+
 START_TEST(a_snapshot_under_another_secret_or_shape_is_not_used)
 {
     store_fixture_send_range(&f, "k", 1, 11, 3);
@@ -737,6 +794,8 @@ static Suite *seal_suite(void)
     tcase_add_test(tcase, a_snapshot_gives_the_filter_that_the_rows_give);
     tcase_add_test(tcase, rows_after_a_snapshot_are_replayed);
     tcase_add_test(tcase, a_snapshot_written_while_keys_come_in_misses_none);
+    tcase_add_test(tcase, a_stop_writes_no_snapshot_that_would_hold_no_row_more);
+    tcase_add_test(tcase, a_snapshot_of_a_damaged_filter_does_not_outlive_its_rebuild);
     tcase_add_test(tcase, a_snapshot_under_another_secret_or_shape_is_not_used);
     tcase_add_test(tcase, a_database_older_than_its_snapshot_loses_and_doubles_nothing);
     tcase_add_test(tcase, a_restored_database_whose_rows_look_like_the_snapshots_is_found_out);
