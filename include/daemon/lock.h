@@ -1,4 +1,4 @@
-/* lock: one daemon a data directory. Main thread. */
+/* lock: one daemon a data directory, or any number of readers of one that stands still. Main thread. */
 #ifndef DAEMON_LOCK_H
 #define DAEMON_LOCK_H
 
@@ -9,5 +9,9 @@
  * or the process ends in any way; the file stays. ERR_LOCKED names the other daemon's process ID,
  * ERR_SYSTEM the reason. */
 int lock_take(const char *data_dir, int *ret_fd, struct err *err);
+
+/* Keeps any daemon away while the directory is read, and changes nothing in it. *ret_fd is -1, and
+ * nobody is kept away, where no lock file is: in a copy. ERR_LOCKED as above, ERR_SYSTEM. */
+int lock_share(const char *data_dir, int *ret_fd, struct err *err);
 
 #endif

@@ -42,6 +42,10 @@ void feed_close(struct feed *feed); /* NULL is fine */
 const char *feed_name(const struct feed *feed);
 bool feed_uses_source(const struct feed *feed); /* then a listener without one is refused */
 
+/* Bytes that a line may have where a message may have message_bytes: a replay's line holds one. */
+size_t feed_line_bytes(const struct feed *feed, const struct feed_context *context,
+                       size_t message_bytes);
+
 /* Judges the line that stands at batch->bytes.at[at, at + len), without its line end, and appends one
  * batch_line with its trades: verdict NONE for what the store must answer, INVALID or IGNORED for
  * the rest. Bytes are never changed. */

@@ -8,4 +8,7 @@
 
 void replay_judge(struct outcome *outcome, const struct feed_context *context);
 
+/* Bytes that stand around the message in a line, at most. */
+size_t replay_envelope_bytes(size_t max_key_bytes);
+
 #endif

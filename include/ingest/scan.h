@@ -14,7 +14,8 @@
 
 enum {
     SCAN_DEPTH_MAX = 64, /* arrays and objects inside each other; 64 is allowed, 65 is too deep */
-    SCAN_WANT_MAX = 64,  /* nodes of one trie */
+    SCAN_WRAPPED_DEPTH_MAX = SCAN_DEPTH_MAX + 1, /* of a text that holds such a text as a member */
+    SCAN_WANT_MAX = 64,                          /* nodes of one trie */
 };
 
 enum scan_kind {
@@ -50,7 +51,8 @@ struct scan_want {
         uint16_t child;    /* first child, 0: none */
         uint16_t sibling;  /* next child of the same parent, 0: none */
     } nodes[SCAN_WANT_MAX];
-    unsigned n; /* nodes in use, at least 1 */
+    unsigned n;         /* nodes in use, at least 1 */
+    unsigned depth_max; /* SCAN_DEPTH_MAX unless set to SCAN_WRAPPED_DEPTH_MAX */
 };
 
 void scan_want_init(struct scan_want *want);

@@ -26,10 +26,20 @@ struct catalog_entry {
     uint64_t number; /* the six or more digits: orders the segments */
 };
 
-/* The segments of dir in order of their numbers; *ret is the caller's to free. Removes what a crash left
- * of files that were never published (NAME.*.new) or were on their way out (NAME.expired). ERR_SYSTEM, ERR_IO; ERR_CORRUPT for two segments
- * with one number. */
+/* The segments of dir in order of their numbers; *ret is the caller's to free. ERR_SYSTEM, ERR_IO;
+ * ERR_CORRUPT for two segments with one number. */
 int catalog_list(const char *dir, struct catalog_entry **ret, size_t *ret_n, struct err *err);
+
+/* Removes what a crash left of files that were never published (NAME.*.new) or were on their way out
+ * (NAME.expired). ERR_SYSTEM, ERR_IO. */
+int catalog_tidy(const char *dir, struct err *err);
+
+/* Every name in dir, "." and ".." too, in no order. ERR_SYSTEM, ERR_IO. */
+int catalog_walk(const char *dir, void (*on_file)(void *arg, const char *file), void *arg,
+                 struct err *err);
+
+/* Whether a file's name is one that a segment's files have: the segment, and the rest from the dot on. */
+bool catalog_parse(const char *file, char ret_name[SEGMENT_NAME_MAX], const char **ret_suffix);
 
 /* fsync NAME+from, rename it to NAME+to, fsync the directory. */
 int catalog_publish(const char *dir, const char *name, const char *from, const char *to,
@@ -59,5 +69,8 @@ int catalog_note_newest(const char *dir, const char *name, struct err *err);
 enum { CATALOG_SECRET_BYTES = 16 };
 int catalog_secret(const char *dir, unsigned char ret[CATALOG_SECRET_BYTES], bool *ret_new,
                    struct err *err);
+
+/* The same without making one: false when it is missing or damaged. */
+bool catalog_read_secret(const char *dir, unsigned char ret[CATALOG_SECRET_BYTES]);
 
 #endif

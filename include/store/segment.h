@@ -79,6 +79,12 @@ int segment_create(const char *dir, const char *name, const struct segment_meta 
  * the WAL, then commits one row of table run with FULL, whose sync covers whatever the page cache held. */
 int segment_open(struct segment **ret, const char *dir, const char *name, bool writable,
                  struct segment_meta *ret_meta, struct err *err);
+
+/* Opens a segment that nobody writes, or read-only one that the daemon writes (segment_open), so that
+ * nothing in its directory changes: no file is made, moved or removed, and a WAL that a kill left is read
+ * where it lies, with its index in our memory. */
+int segment_open_still(struct segment **ret, const char *dir, const char *name,
+                       struct segment_meta *ret_meta, struct err *err);
 void segment_close(struct segment *segment); /* NULL is fine */
 
 /* The random token of this run, 0 when opened read-only; and whether the rows up to last_seq are what
@@ -120,6 +126,17 @@ int segment_scan(struct segment *segment, int64_t from_seq,
                  int (*on_row)(void *arg, const struct segment_row *row, struct err *err), void *arg,
                  struct err *err);
 
+/* Whole rows from from_seq to to_seq, likewise. */
+int segment_read(struct segment *segment, int64_t from_seq, int64_t to_seq,
+                 int (*on_row)(void *arg, const struct segment_row *row, struct err *err), void *arg,
+                 struct err *err);
+
+/* Conflicting versions in the order of (seq of their trade, fingerprint as a signed number), those
+ * after the given one, likewise; generation is 0. */
+int segment_read_conflicts(struct segment *segment, int64_t after_seq, uint64_t after_fingerprint,
+                           int (*on_row)(void *arg, const struct segment_row *row, struct err *err),
+                           void *arg, struct err *err);
+
 /* The key at seq, copied into key (at most key_max bytes). *ret_found false: no such row. */
 int segment_key_at(struct segment *segment, int64_t seq, char *key, size_t key_max, size_t *ret_len,
                    uint32_t *ret_generation, bool *ret_found, struct err *err);
@@ -133,6 +150,9 @@ uint64_t segment_wal_bytes(const struct segment *segment); /* in use, as of the 
  * false: a reader is in the way, try again later. */
 int segment_close_writes(struct segment *segment, bool *ret_done, struct err *err);
 bool segment_in_wal_mode(struct segment *segment);
+
+/* The name under which SQLite opens DIR/NAME + suffix as segment_open_still does; free() it. */
+char *segment_still_uri(const char *dir, const char *name, const char *suffix);
 
 /* The enum err_code of a failed SQLite call, as listed above. */
 int segment_error_code(int sqlite_result);

@@ -48,7 +48,7 @@ void connection_open(struct hub *hub, const struct intake *intake, int fd, bool 
     c->intake = intake;
     c->ack = intake->ack;
     c->finished_last = &c->finished;
-    frame_init(&c->frame, hub->config->max_line_bytes);
+    frame_init(&c->frame, feed_line_bytes(intake->feed, &intake->context, hub->config->max_line_bytes));
     hub_add(hub, c);
     hub->open++;
     hub->accepted++;

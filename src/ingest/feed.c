@@ -364,3 +364,9 @@ bool feed_uses_source(const struct feed *feed)
 {
     return feed->profile && feed->profile->uses_source;
 }
+
+size_t feed_line_bytes(const struct feed *feed, const struct feed_context *context,
+                       size_t message_bytes)
+{
+    return message_bytes + (feed->profile ? 0 : replay_envelope_bytes(context->max_key_bytes));
+}

@@ -130,7 +130,7 @@ bool outcome_scan(struct outcome *outcome, const struct scan_want *want, struct 
         return false;
     case SCAN_TOO_DEEP:
         outcome_refuse_line(outcome, REASON_TOO_DEEP, "more than %d levels deep at byte %zu",
-                            SCAN_DEPTH_MAX, at);
+                            (int)want->depth_max, at);
         return false;
     }
     return false;

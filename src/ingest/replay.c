@@ -10,7 +10,16 @@ static const struct {
     size_t len;
 } fields[FIELDS] = {{"key", 3}, {"feed", 4}, {"fingerprint", 11}, {"message", 7}};
 
-enum { FINGERPRINT_DIGITS = 16 };
+enum {
+    FINGERPRINT_DIGITS = 16,
+    ENVELOPE_BYTES = 192, /* names, quotes, seq, fingerprint and received, with slack */
+};
+
+/* In a key or a feed's name no character takes more than two bytes for its one when it is escaped. */
+size_t replay_envelope_bytes(size_t max_key_bytes)
+{
+    return ENVELOPE_BYTES + 2 * max_key_bytes + 2 * FEED_NAME_MAX;
+}
 
 static bool read_fingerprint(const struct scan_value *value, uint64_t *ret)
 {
@@ -137,6 +146,7 @@ void replay_judge(struct outcome *outcome, const struct feed_context *context)
     struct batch_trade read = {0};
 
     scan_want_init(&want);
+    want.depth_max = SCAN_WRAPPED_DEPTH_MAX; /* the message alone was as deep as a line may be */
     for (int i = 0; i < FIELDS; i++)
         scan_want_add(&want, 0, fields[i].name, fields[i].len);
     if (!outcome_scan(outcome, &want, values))

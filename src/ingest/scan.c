@@ -33,7 +33,8 @@ struct scanner {
     struct scan_value *values;    /* one a node */
     enum scan_result fault;       /* set by refuse */
     unsigned depth;               /* levels in use */
-    struct level levels[SCAN_DEPTH_MAX];
+    unsigned depth_max;           /* that may be in use */
+    struct level levels[SCAN_WRAPPED_DEPTH_MAX];
 };
 
 static bool begin_value(struct scanner *s, int node);
@@ -87,6 +88,7 @@ enum scan_result scan_text(const char *at, size_t len, const struct scan_want *w
     s.want = want;
     s.values = values;
     s.depth = 0;
+    s.depth_max = want ? want->depth_max : SCAN_DEPTH_MAX;
     s.fault = SCAN_OK;
     if (want)
         clear_values(want, values);
@@ -102,6 +104,7 @@ void scan_want_init(struct scan_want *want)
     memset(want, 0, sizeof *want);
     want->nodes[0].index = UINT32_MAX;
     want->n = 1;
+    want->depth_max = SCAN_DEPTH_MAX;
 }
 
 /* RFC 6901: digits without a leading zero. */
@@ -184,7 +187,7 @@ static int child_at(const struct scan_want *want, int node, uint32_t index)
 
 static bool open_level(struct scanner *s, int node, bool object)
 {
-    if (s->depth == SCAN_DEPTH_MAX) {
+    if (s->depth == s->depth_max) {
         s->fault = SCAN_TOO_DEEP;
         return false;
     }

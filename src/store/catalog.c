@@ -66,46 +66,90 @@ static int by_number(const void *a, const void *b)
     return (left->number > right->number) - (left->number < right->number);
 }
 
-int catalog_list(const char *dir, struct catalog_entry **ret, size_t *ret_n, struct err *err)
+int catalog_walk(const char *dir, void (*on_file)(void *arg, const char *file), void *arg,
+                 struct err *err)
 {
-    struct catalog_entry *list = NULL, entry;
     struct dirent *file;
-    size_t n = 0;
     DIR *d = opendir(dir);
 
     if (!d)
         return err_set(err, ERR_SYSTEM, "data directory %s: %s", dir, strerror(errno));
-    while (errno = 0, (file = readdir(d))) {
-        if (parse_name(file->d_name, ".db", &entry)) {
-            list = mem_realloc(list, n + 1, sizeof *list);
-            list[n++] = entry;
-        } else if (parse_name(file->d_name, ".db.new", &entry) ||
-                   parse_name(file->d_name, ".keys.new", &entry) ||
-                   parse_name(file->d_name, ".bloom.new", &entry)) {
-            catalog_remove_temporary(dir, entry.name);
-        } else if (parse_name(file->d_name, ".expired", &entry)) {
-            catalog_remove_expired(dir, entry.name);
-        }
-    }
+    while (errno = 0, (file = readdir(d)))
+        on_file(arg, file->d_name);
     int failed = errno;
 
     closedir(d);
-    if (failed) {
-        free(list);
-        return err_set(err, ERR_IO, "data directory %s: %s", dir, strerror(failed));
+    return failed ? err_set(err, ERR_IO, "data directory %s: %s", dir, strerror(failed)) : 0;
+}
+
+static void tidy_file(void *arg, const char *file)
+{
+    const char *dir = arg;
+    struct catalog_entry entry;
+
+    if (parse_name(file, ".db.new", &entry) || parse_name(file, ".keys.new", &entry) ||
+        parse_name(file, ".bloom.new", &entry))
+        catalog_remove_temporary(dir, entry.name);
+    else if (parse_name(file, ".expired", &entry))
+        catalog_remove_expired(dir, entry.name);
+}
+
+int catalog_tidy(const char *dir, struct err *err)
+{
+    return catalog_walk(dir, tidy_file, (void *)dir, err);
+}
+
+struct list {
+    struct catalog_entry *entries;
+    size_t n;
+};
+
+static void list_file(void *arg, const char *file)
+{
+    struct list *list = arg;
+    struct catalog_entry entry;
+
+    if (!parse_name(file, ".db", &entry))
+        return;
+    list->entries = mem_realloc(list->entries, list->n + 1, sizeof *list->entries);
+    list->entries[list->n++] = entry;
+}
+
+int catalog_list(const char *dir, struct catalog_entry **ret, size_t *ret_n, struct err *err)
+{
+    struct list list = {0};
+    int code = catalog_walk(dir, list_file, &list, err);
+
+    if (list.n)
+        qsort(list.entries, list.n, sizeof *list.entries, by_number);
+    for (size_t i = 1; i < list.n && code == 0; i++)
+        if (list.entries[i].number == list.entries[i - 1].number)
+            code = err_set(err, ERR_CORRUPT, "%s.db and %s.db have one number",
+                           list.entries[i - 1].name, list.entries[i].name);
+    if (code < 0) {
+        free(list.entries);
+        return code;
     }
-    if (n)
-        qsort(list, n, sizeof *list, by_number);
-    for (size_t i = 1; i < n; i++)
-        if (list[i].number == list[i - 1].number) {
-            err_set(err, ERR_CORRUPT, "%s.db and %s.db have one number", list[i - 1].name,
-                    list[i].name);
-            free(list);
-            return err->code;
-        }
-    *ret = list;
-    *ret_n = n;
+    *ret = list.entries;
+    *ret_n = list.n;
     return 0;
+}
+
+bool catalog_parse(const char *file, char ret_name[SEGMENT_NAME_MAX], const char **ret_suffix)
+{
+    static const char *const suffixes[] = {".db",         ".db-wal",   ".db-shm",         ".db-journal",
+                                           ".keys",       ".bloom",    ".db.new",         ".db.new-wal",
+                                           ".db.new-shm", ".keys.new", ".db.new-journal", ".bloom.new",
+                                           ".expired"};
+    struct catalog_entry entry;
+
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (parse_name(file, suffixes[i], &entry)) {
+            memcpy(ret_name, entry.name, SEGMENT_NAME_MAX);
+            *ret_suffix = suffixes[i];
+            return true;
+        }
+    return false;
 }
 
 static int sync_path(const char *path, int flags, struct err *err)
@@ -248,38 +292,42 @@ static void secret_check(struct secret_file *file)
                      file->secret);
 }
 
-static bool read_secret(const char *path, struct secret_file *ret)
+bool catalog_read_secret(const char *dir, unsigned char ret[CATALOG_SECRET_BYTES])
 {
-    struct secret_file again;
+    struct secret_file file, again;
+    char path[CATALOG_PATH_MAX];
+
+    catalog_path(path, dir, secret_name, "");
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return false;
-    ssize_t n = read(fd, ret, sizeof *ret);
+    ssize_t n = read(fd, &file, sizeof file);
 
     close(fd);
-    if (n != sizeof *ret || memcmp(ret->magic, secret_magic, sizeof secret_magic) != 0)
+    if (n != sizeof file || memcmp(file.magic, secret_magic, sizeof secret_magic) != 0)
         return false;
-    again = *ret;
+    again = file;
     secret_check(&again);
-    return memcmp(again.check, ret->check, sizeof again.check) == 0;
+    if (memcmp(again.check, file.check, sizeof again.check) != 0)
+        return false;
+    memcpy(ret, file.secret, CATALOG_SECRET_BYTES);
+    return true;
 }
 
 int catalog_secret(const char *dir, unsigned char ret[CATALOG_SECRET_BYTES], bool *ret_new,
                    struct err *err)
 {
     struct secret_file file;
-    char path[CATALOG_PATH_MAX];
 
-    catalog_path(path, dir, secret_name, "");
-    *ret_new = !read_secret(path, &file);
+    *ret_new = !catalog_read_secret(dir, ret);
     if (*ret_new) {
         memcpy(file.magic, secret_magic, sizeof secret_magic);
         randombytes_buf(file.secret, sizeof file.secret);
         secret_check(&file);
         if (write_whole(dir, secret_name, &file, sizeof file, err) < 0)
             return err->code;
+        memcpy(ret, file.secret, CATALOG_SECRET_BYTES);
     }
-    memcpy(ret, file.secret, CATALOG_SECRET_BYTES);
     return 0;
 }

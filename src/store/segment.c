@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "store/catalog.h"
 
 enum {
@@ -52,6 +54,10 @@ static const char schema[] =
     X(DROP_REJECT, "DELETE FROM reject WHERE id = (SELECT min(id) FROM reject)"                        \
                    " RETURNING length(line)")                                                          \
     X(SCAN, "SELECT seq, generation, key FROM trade WHERE seq >= ?1 ORDER BY seq")                     \
+    X(READ, "SELECT seq, generation, key, received, feed, fingerprint, message FROM trade"             \
+            " WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq")                                               \
+    X(READ_CONFLICTS, "SELECT seq, 0, key, received, feed, fingerprint, message FROM conflict"         \
+                      " WHERE (seq, fingerprint) > (?1, ?2) ORDER BY seq, fingerprint")                \
     X(KEY_AT, "SELECT key, generation FROM trade WHERE seq = ?1")
 
 #define X(name, sql) S_##name,
@@ -332,6 +338,22 @@ int segment_run_holds(struct segment *segment, int64_t run, int64_t last_seq, bo
     return 0;
 }
 
+/* An open file becomes a segment, or is closed again. */
+static int begin_segment(struct segment *segment, int rc, bool writable, struct segment **ret,
+                         struct segment_meta *ret_meta, struct err *err)
+{
+    if (rc != SQLITE_OK)
+        fail(segment, rc, "opening", err);
+    else if (configure(segment, writable, err) == 0 && check_ours(segment, err) == 0 &&
+             read_meta(segment, ret_meta, err) == 0 && (!writable || begin_run(segment, err) == 0) &&
+             query_int(segment, "PRAGMA data_version", 0, &segment->data_version, err) == 0) {
+        *ret = segment;
+        return 0;
+    }
+    segment_close(segment);
+    return err->code;
+}
+
 int segment_open(struct segment **ret, const char *dir, const char *name, bool writable,
                  struct segment_meta *ret_meta, struct err *err)
 {
@@ -344,16 +366,52 @@ int segment_open(struct segment **ret, const char *dir, const char *name, bool w
         path, &segment->db,
         (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX, NULL);
 
-    if (rc != SQLITE_OK)
-        fail(segment, rc, "opening", err);
-    else if (configure(segment, writable, err) == 0 && check_ours(segment, err) == 0 &&
-             read_meta(segment, ret_meta, err) == 0 && (!writable || begin_run(segment, err) == 0) &&
-             query_int(segment, "PRAGMA data_version", 0, &segment->data_version, err) == 0) {
-        *ret = segment;
-        return 0;
-    }
-    segment_close(segment);
-    return err->code;
+    return begin_segment(segment, rc, writable, ret, ret_meta, err);
+}
+
+/* Without a WAL the file is all there is: immutable. With one, nothing is locked and, the locking mode
+ * being exclusive, its index stands in our memory instead of a file. */
+char *segment_still_uri(const char *dir, const char *name, const char *suffix)
+{
+    char path[CATALOG_PATH_MAX];
+    struct text uri = {0}, wal = {0};
+    struct stat info;
+
+    catalog_path(path, dir, name, suffix);
+    char *absolute = realpath(path, NULL); /* a link's WAL stands beside its target */
+
+    text_add_format(&wal, "%s-wal", absolute ? absolute : path);
+    bool has_wal = stat(text_terminate(&wal), &info) == 0 && info.st_size > 0;
+
+    text_done(&wal);
+    text_add_str(&uri, "file:");
+    for (const char *at = absolute ? absolute : path; *at; at++)
+        if (strchr("%?#", *at))
+            text_add_format(&uri, "%%%02x", *at);
+        else
+            text_add_char(&uri, *at);
+    text_add_str(&uri, has_wal ? "?vfs=unix-none" : "?immutable=1");
+    text_terminate(&uri);
+    free(absolute);
+    return uri.at;
+}
+
+int segment_open_still(struct segment **ret, const char *dir, const char *name,
+                       struct segment_meta *ret_meta, struct err *err)
+{
+    struct segment *segment = mem_zalloc(1, sizeof *segment);
+    char *uri = segment_still_uri(dir, name, ".db");
+
+    snprintf(segment->name, sizeof segment->name, "%s", name);
+    int rc = sqlite3_open_v2(uri, &segment->db,
+                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+
+    free(uri);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_db_config(segment->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(segment->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
+    return begin_segment(segment, rc, false, ret, ret_meta, err);
 }
 
 void segment_close(struct segment *segment)
@@ -598,6 +656,64 @@ int segment_scan(struct segment *segment, int64_t from_seq,
         result = fail(segment, rc, "scanning", err);
     sqlite3_reset(scan);
     return result;
+}
+
+/* Rows of READ and READ_CONFLICTS, whose columns are the same. */
+static int step_rows(struct segment *segment, sqlite3_stmt *read,
+                     int (*on_row)(void *arg, const struct segment_row *row, struct err *err),
+                     void *arg, struct err *err)
+{
+    int result = 0, rc = SQLITE_DONE;
+
+    while (result == 0 && (rc = sqlite3_step(read)) == SQLITE_ROW) {
+        struct segment_row row = {
+            .seq = sqlite3_column_int64(read, 0),
+            .generation = (uint32_t)sqlite3_column_int64(read, 1),
+            .key = (const char *)sqlite3_column_text(read, 2),
+            .key_len = (size_t)sqlite3_column_bytes(read, 2),
+            .received_us = sqlite3_column_int64(read, 3),
+            .feed = (const char *)sqlite3_column_text(read, 4),
+            .feed_len = (size_t)sqlite3_column_bytes(read, 4),
+            .fingerprint = (uint64_t)sqlite3_column_int64(read, 5),
+            .message = (const char *)sqlite3_column_text(read, 6),
+            .message_len = (size_t)sqlite3_column_bytes(read, 6),
+        };
+
+        if (!row.key || !row.feed || (!row.message && sqlite3_column_type(read, 6) != SQLITE_NULL))
+            result = fail(segment, SQLITE_NOMEM, "reading", err);
+        else
+            result = on_row(arg, &row, err);
+    }
+    if (result == 0 && rc != SQLITE_DONE)
+        result = fail(segment, rc, "reading", err);
+    sqlite3_reset(read);
+    return result;
+}
+
+int segment_read(struct segment *segment, int64_t from_seq, int64_t to_seq,
+                 int (*on_row)(void *arg, const struct segment_row *row, struct err *err), void *arg,
+                 struct err *err)
+{
+    sqlite3_stmt *read = prepare(segment, S_READ, err);
+
+    if (!read)
+        return err->code;
+    sqlite3_bind_int64(read, 1, from_seq);
+    sqlite3_bind_int64(read, 2, to_seq);
+    return step_rows(segment, read, on_row, arg, err);
+}
+
+int segment_read_conflicts(struct segment *segment, int64_t after_seq, uint64_t after_fingerprint,
+                           int (*on_row)(void *arg, const struct segment_row *row, struct err *err),
+                           void *arg, struct err *err)
+{
+    sqlite3_stmt *read = prepare(segment, S_READ_CONFLICTS, err);
+
+    if (!read)
+        return err->code;
+    sqlite3_bind_int64(read, 1, after_seq);
+    sqlite3_bind_int64(read, 2, (int64_t)after_fingerprint);
+    return step_rows(segment, read, on_row, arg, err);
 }
 
 int segment_key_at(struct segment *segment, int64_t seq, char *key, size_t key_max, size_t *ret_len,

@@ -410,7 +410,7 @@ static int open_segments(struct store *store, struct err *err)
     struct catalog_entry *entries, noted;
     size_t n;
 
-    if (catalog_list(store->data_dir, &entries, &n, err) < 0)
+    if (catalog_tidy(store->data_dir, err) < 0 || catalog_list(store->data_dir, &entries, &n, err) < 0)
         return err->code;
     int ret = check_newest(store, entries, n, &noted, err);
 

@@ -1,16 +1,13 @@
 /* gen: writes a feed of known truth to stdout. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tool/command.h"
 #include "tool/generator.h"
 #include "tool/options.h"
-
-enum { WRITE_BYTES = 256 * 1024, PIPE_BYTES = 1024 * 1024 };
+#include "tool/output.h"
 
 static const char help[] =
     "usage: tradesieve gen [OPTION...]\n"
@@ -71,29 +68,16 @@ static int read_options(int argc, char **argv, struct generator_options *options
     return read_ids(ids, &options->ids, err);
 }
 
-static int write_all(const struct text *text, struct err *err)
-{
-    for (size_t at = 0; at < text->len;) {
-        ssize_t n = write(STDOUT_FILENO, text->at + at, text->len - at);
-
-        if (n < 0 && errno != EINTR)
-            return err_set(err, ERR_IO, "standard output: %s", strerror(errno));
-        at += n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
 static int write_feed(struct generator *g, struct err *err)
 {
     struct text lines = {0};
     int result = 0;
 
-    /* a pipe of the usual 64 KiB would change sides every 400 lines; a refusal does no harm */
-    (void)fcntl(STDOUT_FILENO, F_SETPIPE_SZ, PIPE_BYTES);
+    output_widen();
     for (bool more = true; more && result == 0; lines.len = 0) {
-        while (lines.len < WRITE_BYTES - GENERATOR_LINE_MAX && (more = generator_next(g, &lines)))
+        while (lines.len < OUTPUT_BYTES - GENERATOR_LINE_MAX && (more = generator_next(g, &lines)))
             ;
-        result = write_all(&lines, err);
+        result = output_write(&lines, err);
     }
     text_done(&lines);
     return result;

@@ -104,6 +104,7 @@ START_TEST(files_of_other_names_are_left_alone)
     size_t n;
 
     write_file(strangers[_i], "mine");
+    ck_assert_int_eq(catalog_tidy(dir, &err), 0);
     ck_assert_int_eq(catalog_list(dir, &list, &n, &err), 0);
     ck_assert_uint_eq(n, 0);
     ck_assert(there_is(strangers[_i]));
@@ -123,6 +124,9 @@ START_TEST(what_was_never_published_is_removed)
     write_file("trades-20261201-000002.db.new-journal", "half");
     ck_assert_int_eq(catalog_list(dir, &list, &n, &err), 0);
     ck_assert_uint_eq(n, 1);
+    ck_assert(there_is("trades-20261201-000002.db.new")); /* to list is not to tidy */
+    ck_assert_int_eq(catalog_tidy(dir, &err), 0);
+    ck_assert(there_is("trades-20261201-000001.db"));
     ck_assert(!there_is("trades-20261201-000002.db.new"));
     ck_assert(!there_is("trades-20261201-000002.db.new-wal"));
     ck_assert(!there_is("trades-20261201-000002.db.new-journal"));
