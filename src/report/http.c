@@ -1,6 +1,7 @@
 /* The life of a request:
  *
- *   1. libmicrohttpd accepts the connection and gives it a thread; on_peer notes when it began
+ *   1. the watch thread accepts the connection while there is a place, libmicrohttpd gives it a thread,
+ *      on_peer notes when it began
  *   2. on_target keeps the request's target as it was sent, because libmicrohttpd's own decoding turns
  *      '+' into a space and ends a text at %00
  *   3. on_request lets a body pass, then asks the Host header, the method and the path, in this order
@@ -9,7 +10,12 @@
  *
  * What fails: a peer that is silent is dropped by libmicrohttpd's time-out; one that trickles would
  * renew that for ever, so the watch thread shuts down every socket that is older than a whole request
- * may take, and step 5 follows. One connection is one request, so that both ages are the same. */
+ * may take, and step 5 follows. One connection is one request, so that both ages are the same.
+ *
+ * When places run short (HTTP_CROWD), whoever lets us wait makes room for those who wait behind: a peer
+ * that has neither sent its whole request nor taken its answer within HTTP_CROWDED_MS is shut down too.
+ * A thousand that trickle cannot keep /livez from a supervisor. Without descriptors nothing is accepted
+ * until the watch looks again; libmicrohttpd, if it accepted itself, would try without pause. */
 #include "report/http.h"
 
 #include <arpa/inet.h>
@@ -17,13 +23,14 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/address.h"
@@ -34,11 +41,16 @@
 
 enum {
     HTTP_CONNECTIONS_MAX = 64,
+    HTTP_CROWD = 48,     /* with so many connections places run short */
+    HTTP_BACKLOG = 1024, /* a crowd waits in turn rather than by luck: no SYN is dropped */
     HTTP_MEMORY_BYTES =
         32 * 1024, /* of one connection: request line and headers fit in it or get 4xx */
     HTTP_KEY_MAX_BYTES = 8 * 1024, /* of /check's key, decoded */
     HTTP_SILENCE_S = 5,            /* a peer that neither sends nor takes a byte */
     HTTP_REQUEST_S = 10,           /* from accept to the last byte of the answer */
+    HTTP_CROWDED_MS = 200,         /* in a crowd: to send the request, and again to take the answer */
+    HTTP_WATCH_MS = 1000,          /* how often the watch looks at the peers */
+    HTTP_CROWDED_WATCH_MS = 20,    /* and in a crowd */
     HTTP_CHECK_MS = 2000,          /* that /check waits for the store */
     HTTP_PROGRESS_S = 10,          /* a thread that has not come round for so long is stuck */
 };
@@ -48,6 +60,8 @@ struct peer {
     struct peer *next, *previous;
     int fd;           /* libmicrohttpd's, open until the peer is forgotten */
     int64_t start_us; /* monotonic */
+    int64_t since_us; /* monotonic: since when it is the peer's turn to send or to take */
+    bool asked;       /* its request is being answered: it is our turn */
 };
 
 struct http {
@@ -56,11 +70,14 @@ struct http {
     struct writer *writer;
     struct MHD_Daemon *daemon;
     struct address address; /* that it really has */
+    int listener;           /* the watch accepts */
+    int wake;               /* eventfd: readable when the watch is to end */
     pthread_t watch;
     pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t wake;  /* of the watch: stopping was set */
     struct peer peers;    /* head of a ring, newest first */
-    bool stopping;        /* the watch is to end */
+    size_t peers_n;
+    size_t arriving;     /* accepted, and libmicrohttpd has not begun with them */
+    int64_t accepted_us; /* the last of them, monotonic */
 };
 
 struct request {
@@ -87,7 +104,7 @@ static int system_error(struct err *err, const char *bind_text)
 }
 
 /* Our own socket, since libmicrohttpd does not say why it could not listen. */
-static int open_socket(struct http *http, int *ret_fd, struct err *err)
+static int open_socket(struct http *http, struct err *err)
 {
     struct address *address = &http->address;
     struct sockaddr *sockaddr = (struct sockaddr *)&address->sockaddr;
@@ -95,81 +112,74 @@ static int open_socket(struct http *http, int *ret_fd, struct err *err)
 
     if (address_parse(address, http->config->bind, err) < 0)
         return err_prefix(err, "http");
-    int fd = socket(sockaddr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = http->listener =
+        socket(sockaddr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
         return system_error(err, http->config->bind);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (sockaddr->sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, sockaddr, address->len) < 0 || listen(fd, HTTP_CONNECTIONS_MAX) < 0 ||
-        getsockname(fd, sockaddr, &address->len) < 0) {
-        system_error(err, http->config->bind);
-        close(fd);
-        return ERR_SYSTEM;
-    }
-    *ret_fd = fd;
+    if (bind(fd, sockaddr, address->len) < 0 || listen(fd, HTTP_BACKLOG) < 0 ||
+        getsockname(fd, sockaddr, &address->len) < 0)
+        return system_error(err, http->config->bind);
     return 0;
 }
 
 /* A thread a connection: a question that waits for the store must not keep /livez waiting. */
-static int start_daemon(struct http *http, int fd, struct err *err)
+static int start_daemon(struct http *http, struct err *err)
 {
-    http->daemon = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL,
-        on_request, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION, on_peer, http,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HTTP_MEMORY_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SILENCE_S,
-        MHD_OPTION_END);
-    /* Whether a failed start closed the socket is not documented. The process is about to end, and
-     * closing a descriptor that another thread has been given meanwhile could cost a database lock. */
+    http->daemon =
+        MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+                             MHD_USE_POLL | MHD_USE_ITC | MHD_USE_NO_LISTEN_SOCKET,
+                         0, NULL, NULL, on_request, http, MHD_OPTION_URI_LOG_CALLBACK, on_target, http,
+                         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_NOTIFY_CONNECTION,
+                         on_peer, http, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_MEMORY_BYTES,
+                         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_SILENCE_S, MHD_OPTION_END);
     return http->daemon
                ? 0
                : err_set(err, ERR_SYSTEM, "http %s: the server did not start", http->config->bind);
 }
 
-static void init_watch(struct http *http)
+static int start_watch(struct http *http, struct err *err)
 {
-    pthread_condattr_t attributes;
-
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&http->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&http->lock, NULL);
-    http->peers.next = http->peers.previous = &http->peers;
+    http->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (http->wake < 0)
+        return system_error(err, http->config->bind);
+    errno = pthread_create(&http->watch, NULL, watch_run, http);
+    return errno ? system_error(err, http->config->bind) : 0;
 }
 
-static void done_watch(struct http *http)
+/* Accepts what is half open. */
+static void close_http(struct http *http)
 {
-    pthread_cond_destroy(&http->wake);
+    if (http->daemon)
+        MHD_stop_daemon(http->daemon); /* joins the connections' threads */
+    if (http->listener >= 0)
+        close(http->listener);
+    if (http->wake >= 0)
+        close(http->wake);
     pthread_mutex_destroy(&http->lock);
+    free(http);
 }
 
 int http_start(struct http **ret, const struct http_config *config, struct stats *stats,
                struct writer *writer, struct err *err)
 {
     struct http *http = mem_zalloc(1, sizeof *http);
-    int fd = -1;
 
     http->config = config;
     http->stats = stats;
     http->writer = writer;
-    init_watch(http);
-    if (open_socket(http, &fd, err) < 0 || start_daemon(http, fd, err) < 0)
-        goto fail;
-    if ((errno = pthread_create(&http->watch, NULL, watch_run, http))) {
-        system_error(err, config->bind);
-        MHD_stop_daemon(http->daemon);
-        goto fail;
+    http->listener = http->wake = -1;
+    http->peers.next = http->peers.previous = &http->peers;
+    pthread_mutex_init(&http->lock, NULL);
+    if (open_socket(http, err) < 0 || start_daemon(http, err) < 0 || start_watch(http, err) < 0) {
+        close_http(http);
+        return err->code;
     }
     *ret = http;
     return 0;
-fail:
-    done_watch(http);
-    free(http);
-    return err->code;
 }
 
 void http_address(const struct http *http, char *ret, size_t ret_bytes)
@@ -181,61 +191,127 @@ void http_stop(struct http *http)
 {
     if (!http)
         return;
-    MHD_stop_daemon(http->daemon); /* joins the connections' threads */
-    pthread_mutex_lock(&http->lock);
-    http->stopping = true;
-    pthread_cond_signal(&http->wake);
-    pthread_mutex_unlock(&http->lock);
+    eventfd_write(http->wake, 1);
     pthread_join(http->watch, NULL);
-    done_watch(http);
-    free(http);
+    close_http(http);
 }
 
 /* 1. and 5. */
+static struct peer *add_peer(struct http *http, int fd)
+{
+    struct peer *peer = mem_zalloc(1, sizeof *peer);
+
+    peer->fd = fd;
+    peer->start_us = peer->since_us = clock_mono_us();
+    pthread_mutex_lock(&http->lock);
+    peer->next = http->peers.next;
+    peer->previous = &http->peers;
+    peer->next->previous = peer->previous->next = peer;
+    http->peers_n++;
+    http->arriving -= http->arriving > 0;
+    pthread_mutex_unlock(&http->lock);
+    return peer;
+}
+
+static void remove_peer(struct http *http, struct peer *peer)
+{
+    pthread_mutex_lock(&http->lock);
+    peer->next->previous = peer->previous;
+    peer->previous->next = peer->next;
+    http->peers_n--;
+    pthread_mutex_unlock(&http->lock);
+    free(peer);
+}
+
 static void on_peer(void *arg, struct MHD_Connection *connection, void **context,
                     enum MHD_ConnectionNotificationCode code)
 {
-    struct http *http = arg;
-    struct peer *peer = *context;
-
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        peer = mem_zalloc(1, sizeof *peer);
-        peer->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        peer->start_us = clock_mono_us();
-        pthread_mutex_lock(&http->lock);
-        peer->next = http->peers.next;
-        peer->previous = &http->peers;
-        peer->next->previous = peer->previous->next = peer;
-        pthread_mutex_unlock(&http->lock);
-        *context = peer;
-    } else if (peer) {
-        pthread_mutex_lock(&http->lock);
-        peer->next->previous = peer->previous;
-        peer->previous->next = peer->next;
-        pthread_mutex_unlock(&http->lock);
-        free(peer);
+        *context = add_peer(
+            arg, MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+    } else if (*context) {
+        remove_peer(arg, *context);
         *context = NULL;
     }
 }
 
+/* Whose turn it is: ours from the whole request to the answer. */
+static void set_asked(struct http *http, struct MHD_Connection *connection, bool asked)
+{
+    struct peer *peer =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+
+    pthread_mutex_lock(&http->lock);
+    peer->asked = asked;
+    peer->since_us = clock_mono_us();
+    pthread_mutex_unlock(&http->lock);
+}
+
+static bool is_overdue(const struct peer *peer, bool crowded, int64_t now_us)
+{
+    if (now_us - peer->start_us > (int64_t)HTTP_REQUEST_S * 1000000)
+        return true;
+    return crowded && !peer->asked && now_us - peer->since_us > (int64_t)HTTP_CROWDED_MS * 1000;
+}
+
+/* How many places are taken. What libmicrohttpd drops before it begins, for want of a thread, it does
+ * not tell: whatever has not begun for so long does not come. */
+static size_t count_peers(struct http *http, int64_t now_us)
+{
+    pthread_mutex_lock(&http->lock);
+    if (now_us - http->accepted_us > (int64_t)HTTP_WATCH_MS * 1000)
+        http->arriving = 0;
+    size_t n = http->peers_n + http->arriving;
+
+    pthread_mutex_unlock(&http->lock);
+    return n;
+}
+
 /* The sockets stay libmicrohttpd's to close: it forgets a peer, under our lock, before it does. */
+static void end_overdue(struct http *http, bool crowded, int64_t now_us)
+{
+    pthread_mutex_lock(&http->lock);
+    for (struct peer *peer = http->peers.previous; peer != &http->peers; peer = peer->previous)
+        if (is_overdue(peer, crowded, now_us))
+            shutdown(peer->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&http->lock);
+}
+
+/* False when there is something wrong that time may mend: descriptors or memory are short. */
+static bool accept_peer(struct http *http)
+{
+    struct sockaddr_storage from;
+    socklen_t len = sizeof from;
+    int fd = accept4(http->listener, (struct sockaddr *)&from, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0)
+        return errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+    pthread_mutex_lock(&http->lock);
+    http->arriving++;
+    http->accepted_us = clock_mono_us();
+    pthread_mutex_unlock(&http->lock);
+    MHD_add_connection(http->daemon, fd, (struct sockaddr *)&from, len); /* or closes it */
+    return true;
+}
+
 static void *watch_run(void *arg)
 {
     struct http *http = arg;
-    struct timespec next;
+    struct pollfd polled[] = {{.fd = http->wake, .events = POLLIN},
+                              {.fd = http->listener, .events = POLLIN}};
+    bool able = true;
 
-    pthread_mutex_lock(&http->lock);
-    while (!http->stopping) {
-        int64_t born_before_us = clock_mono_us() - (int64_t)HTTP_REQUEST_S * 1000000;
+    while (!polled[0].revents) {
+        int64_t now_us = clock_mono_us();
+        size_t n = count_peers(http, now_us);
+        bool crowded = n >= HTTP_CROWD;
 
-        for (struct peer *peer = http->peers.previous;
-             peer != &http->peers && peer->start_us < born_before_us; peer = peer->previous)
-            shutdown(peer->fd, SHUT_RDWR);
-        clock_gettime(CLOCK_MONOTONIC, &next);
-        next.tv_sec++;
-        pthread_cond_timedwait(&http->wake, &http->lock, &next);
+        end_overdue(http, crowded, now_us);
+        polled[1].revents = 0;
+        poll(polled, able && n < HTTP_CONNECTIONS_MAX ? 2 : 1,
+             crowded ? HTTP_CROWDED_WATCH_MS : HTTP_WATCH_MS);
+        able = !polled[1].revents || accept_peer(http);
     }
-    pthread_mutex_unlock(&http->lock);
     return NULL;
 }
 
@@ -435,11 +511,30 @@ static unsigned answer_path(struct http *http, const char *target, char **ret_bo
     return refuse(MHD_HTTP_NOT_FOUND, "there is /stats, /check?key=KEY, /livez and /readyz", ret_body);
 }
 
-/* HTTP/1.1 demands a Host header, which libmicrohttpd checks; what remains without one is older. */
-static unsigned answer_request(struct http *http, const char *host, const char *method,
+struct hosts {
+    const char *first; /* NULL: none */
+    size_t n;
+};
+
+static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
+{
+    struct hosts *hosts = arg;
+
+    (void)kind;
+    if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 && hosts->n++ == 0)
+        hosts->first = value ? value : "";
+    return MHD_YES;
+}
+
+/* HTTP/1.1 demands a Host header, which libmicrohttpd checks; what remains without one is older. Of two,
+ * something before us may have looked at the other one. */
+static unsigned answer_request(struct http *http, const struct hosts *hosts, const char *method,
                                const char *target, char **ret_body)
 {
-    if (host && !is_host_allowed(http->config, host))
+    if (hosts->n > 1)
+        return refuse(MHD_HTTP_BAD_REQUEST, "more than one Host header", ret_body);
+    if (hosts->first && !is_host_allowed(http->config, hosts->first))
         return refuse(MHD_HTTP_FORBIDDEN,
                       "the Host header is no IP address, localhost or name in http_hosts", ret_body);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
@@ -489,8 +584,12 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         *upload_bytes = 0;
         return MHD_YES;
     }
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    unsigned status = answer_request(http, host, method, request->target, &body);
+    struct hosts hosts = {0};
 
+    set_asked(http, connection, true);
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, on_header, &hosts);
+    unsigned status = answer_request(http, &hosts, method, request->target, &body);
+
+    set_asked(http, connection, false);
     return send_json(connection, status, body);
 }

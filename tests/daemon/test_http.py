@@ -175,11 +175,12 @@ class Check(HttpTest):
 
 
 class Hosts(DaemonTest):
-    def status(self, daemon, host):
+    def status(self, daemon, *hosts):
         connection = http.client.HTTPConnection(daemon.endpoints["http"], timeout=DEADLINE_S)
         self.addCleanup(connection.close)
         connection.putrequest("GET", "/readyz", skip_host=True)
-        connection.putheader("Host", host)
+        for host in hosts:
+            connection.putheader("Host", host)
         connection.endheaders()
         return connection.getresponse().status
 
@@ -193,6 +194,12 @@ class Hosts(DaemonTest):
                      "[::1", "::1", "localhost:x", "127.0.0.1:80:80", "1.2.3", "[::1]x", "localhost.evil"):
             with self.subTest(host):
                 self.assertEqual(self.status(daemon, host), 403)
+
+    def test_of_two_host_headers_none_counts(self):
+        daemon = self.started()
+        for hosts in (("localhost", "evil.example"), ("evil.example", "localhost"), ("localhost", "localhost")):
+            with self.subTest(hosts):
+                self.assertEqual(self.status(daemon, *hosts), 400)
 
 
 class Bounds(HttpTest):
