@@ -92,6 +92,7 @@ static int run(struct daemon *d)
         stop(d);
     uv_run(&d->loop, UV_RUN_DEFAULT);
     close_all(d);
+    log_tell_left_out(true);
     return d->err.code;
 }
 
@@ -351,6 +352,7 @@ static void on_tick(uv_timer_t *timer)
     struct daemon *d = timer->data;
 
     stats_tick(&d->stats);
+    log_tell_left_out(false);
     if (d->phase == PHASE_STOPPED || !store_makes_progress(d))
         return;
     if (d->watchdog_us)

@@ -6,6 +6,7 @@ TRADESIEVE_SEED replays it. Each check that could be blind has a control that it
 
 import os
 import random
+import re
 import resource
 import select
 import signal
@@ -373,6 +374,25 @@ class Askers(Hostile):
         self.assertIsNotNone(self.seconds_of_livez(daemon))
         daemon.signal(signal.SIGSTOP)
         self.assertIsNone(self.seconds_of_livez(daemon))
+
+
+class Log(Hostile):
+    def test_a_flood_of_bad_input_leaves_few_lines_and_their_number(self):
+        daemon, _ = self.start({"max_connections": 1})
+        for _ in range(300):
+            self.assertIsNone(daemon.peer().line())
+        refused = daemon.stats()["connections"]["refused"]
+        self.good.send(b"\x1b[31m\n\xff\xfe{}\n" * 10000)
+        self.good.replies(20000)
+        self.good.close()
+        self.assertEqual(daemon.stop(), 0)
+        log = daemon.log()
+        shown = log.count("was refused")
+        more = re.search(r"(\d+) more about refused connections left out", log)
+        self.assertEqual(shown + int(more[1]), refused)
+        self.assertEqual((shown, refused), (5, 300))
+        self.assertLess(log.count("\n"), 20, log)
+        self.assertNotIn("\x1b", log)
 
 
 if __name__ == "__main__":

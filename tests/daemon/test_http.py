@@ -160,6 +160,13 @@ class Check(HttpTest):
         answer = self.check("XNAS/AAPL/1%00")
         self.assertEqual((answer["key"], answer["exact"]), ("XNAS/AAPL/1\0", "absent"))
 
+    def test_a_hostile_key_comes_back_as_json(self):
+        for key, told in (("%22%7D%0A%1B%7F%3C/script%3E", '"}\n\x1b\x7f</script>'), ("%C2%9B%E2%80%A8", "\x9b\u2028")):
+            self.assertEqual(self.check(key)["key"], told)
+        response, body = self.request("/check?key=%FF%C0%80%ED%A0%80a")
+        self.assertEqual(response.status, 200)
+        self.assertTrue(json.loads(body)["key"].endswith("a"))
+
     def test_other_parameters_are_passed_over(self):
         self.assertEqual(self.json("/check?a=b&key=c&keys=d&&")["key"], "c")
 

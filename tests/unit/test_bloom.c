@@ -341,6 +341,90 @@ START_TEST(bits_set_are_counted_as_they_are)
 }
 END_TEST
 
+/* ---- keys that somebody chose ---- */
+
+enum { CHOSEN = 2000, CANDIDATES = 50, ATTACKED = 1, OTHER = 2 /* the secrets of two stores */ };
+
+static unsigned bits_it_would_set(const struct bloom *bloom, struct bloom_hash hash)
+{
+    uint64_t positions[BLOOM_HASHES_MAX];
+    unsigned n = 0;
+
+    bloom_explain(bloom, hash, positions);
+    for (uint32_t i = 0; i < bloom->shape.hashes; i++)
+        n += !(bloom->words[positions[i] / 64] >> positions[i] % 64 & 1);
+    return n;
+}
+
+/* Of so many candidates the one that fills the filter of a store with a known secret the most. */
+static uint64_t choose_worst(const struct bloom *bloom, uint64_t round)
+{
+    uint64_t worst = round * CANDIDATES;
+    unsigned most = 0;
+
+    for (uint64_t i = round * CANDIDATES; i < (round + 1) * CANDIDATES; i++) {
+        unsigned bits = bits_it_would_set(bloom, hash_of(ATTACKED, i));
+
+        if (bits > most) {
+            most = bits;
+            worst = i;
+        }
+    }
+    return worst;
+}
+
+static double fill_ratio(const struct bloom *bloom)
+{
+    return (double)bloom->bits_set / (double)bloom->shape.bits;
+}
+
+START_TEST(keys_chosen_to_saturate_one_store_are_random_to_another)
+{
+    struct bloom_shape shape = bloom_shape_for(CHOSEN, 0.01);
+    double expected = 1 - exp(-(double)shape.hashes * CHOSEN / (double)shape.bits);
+    struct bloom attacked, other;
+
+    bloom_init(&attacked, shape);
+    bloom_init(&other, shape);
+    for (uint64_t round = 0; round < CHOSEN; round++) {
+        uint64_t key = choose_worst(&attacked, round);
+
+        bloom_add(&attacked, hash_of(ATTACKED, key));
+        bloom_add(&other, hash_of(OTHER, key));
+    }
+    ck_assert_msg(fill_ratio(&attacked) > expected * 1.2, "%.4f", fill_ratio(&attacked));
+    ck_assert_msg(near(fill_ratio(&other), expected, 0.02), "%.4f", fill_ratio(&other));
+    bloom_done(&attacked);
+    bloom_done(&other);
+}
+END_TEST
+
+/* Strangers that one store answers "maybe", each of which costs it a look-up. */
+START_TEST(keys_chosen_to_be_false_positives_of_one_store_are_random_to_another)
+{
+    struct bloom_shape shape = bloom_shape_for(CHOSEN, 0.01);
+    struct bloom attacked, other;
+    unsigned found = 0, maybe = 0;
+
+    bloom_init(&attacked, shape);
+    bloom_init(&other, shape);
+    for (uint64_t i = 0; i < CHOSEN; i++) {
+        bloom_add(&attacked, hash_of(ATTACKED, i));
+        bloom_add(&other, hash_of(OTHER, i));
+    }
+    for (uint64_t i = CHOSEN; found < CHOSEN; i++) {
+        if (!bloom_ask(&attacked, hash_of(ATTACKED, i)))
+            continue;
+        found++;
+        maybe += bloom_ask(&other, hash_of(OTHER, i));
+    }
+    ck_assert_msg(maybe < CHOSEN * 0.01 * 2, "%u of %u", maybe, found); /* 20 expected, 4.5 sigma */
+    ck_assert_msg(maybe > 0, "the other store's filter answers nothing");
+    bloom_done(&attacked);
+    bloom_done(&other);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bloom");
@@ -363,6 +447,8 @@ int main(void)
     tcase_add_test(cases, weak_hashes_do_not_measure_as_predicted);
     tcase_add_test(cases, a_key_that_was_added_is_never_denied);
     tcase_add_test(cases, bits_set_are_counted_as_they_are);
+    tcase_add_test(cases, keys_chosen_to_saturate_one_store_are_random_to_another);
+    tcase_add_test(cases, keys_chosen_to_be_false_positives_of_one_store_are_random_to_another);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }
