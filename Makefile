@@ -4,6 +4,7 @@
 #   make check                     every unit and loop test of the variant
 #   make bench [ARGS=...]          the table of scripts/bench; make peers: the clients of scripts/bench-peers
 #   make soak-kill [CYCLES=1000] [SEED=N]   kill -9 again and again (tests/daemon/test_kill.py)
+#   make soak-steps                a kill at every single step of a segment's life
 #   make install | clean
 #   V=1 shows the commands, WERROR=1 makes warnings errors (scripts/test sets it).
 
@@ -53,7 +54,7 @@ BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
 BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
 
-.PHONY: all check tests bench benches peers soak-kill install clean FORCE
+.PHONY: all check tests bench benches peers soak-kill soak-steps install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -83,6 +84,9 @@ $(TEST_BIN): $(B)/tests/%: $(B)/tests/%.o $(LIB_OBJ) $(CORE_OBJ) \
 tests: all $(TEST_BIN)
 check: tests
 	@scripts/run-tests $(B)
+
+soak-steps: $(B)/tests/fault/test_crash_steps
+	TRADESIEVE_STRIDE=1 CK_TIMEOUT_MULTIPLIER=30 $<
 
 # Benchmarks likewise, without check; what is not bench_*.c in tests/bench is common to them.
 $(B)/tests/bench/%.o: CPPFLAGS += -Itests/bench
