@@ -23,6 +23,8 @@ enum {
     CLOCK_JUMP_US = 300 * 1000000, /* wall and monotonic clock further apart: nothing expires */
 };
 
+static const int64_t DAY_US = INT64_C(86400) * 1000000;
+
 /* ---- rebuild and drain ---- */
 
 static int rebuild_marked(struct store *store, struct err *err)
@@ -49,16 +51,6 @@ static int drain(struct store *store, struct err *err)
 }
 
 /* ---- seal ---- */
-
-/* How many segments wait for their seal, the one under way included. */
-static size_t count_unsealed(const struct store *store)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i + 1 < store->segments_n; i++)
-        n += store->segments[i].state != SEGMENT_SEALED;
-    return n;
-}
 
 static void submit_next(struct store *store)
 {
@@ -147,7 +139,6 @@ static int seal(struct store *store, struct err *err)
 
     if (sealer_take(store->sealer, &result) && take_result(store, &result, err) < 0)
         return err->code;
-    sealer_hurry(store->sealer, count_unsealed(store) > 1);
     if (sealer_is_idle(store->sealer))
         submit_next(store);
     return 0;
@@ -160,7 +151,6 @@ int store_settle(struct store *store, struct err *err)
     do {
         if (store_maintain(store, err) < 0)
             return err->code;
-        sealer_hurry(store->sealer, true);
         if (sealer_wait(store->sealer, &result) && take_result(store, &result, err) < 0)
             return err->code;
         if (sealer_is_idle(store->sealer))
@@ -207,17 +197,41 @@ static int expire_first(struct store *store, struct err *err)
 static bool first_is_due(const struct store *store)
 {
     const struct store_segment *first = &store->segments[0];
-    int64_t oldest_us = clock_wall_us() - (int64_t)store->config.retention_days * 86400000000;
+    int64_t now_us = clock_wall_us();
 
     return store->segments_n > 1 && first->state >= SEGMENT_CLOSED &&
-           !sealer_holds(store->sealer, first->name) && first->last_received_us < oldest_us;
+           !sealer_holds(store->sealer, first->name) &&
+           first->last_received_us < now_us - store->config.retention_days * DAY_US;
+}
+
+void store_judge_clock(struct store *store)
+{
+    const struct store_segment *active = store_active(store);
+    int64_t now_us = clock_wall_us(), newest = 0;
+    int64_t ahead_days = active->meta.day - clock_day_of_us(now_us);
+
+    store->clock_offset_us = now_us - clock_mono_us();
+    for (size_t i = 0; i < store->segments_n; i++)
+        if (newest < store->segments[i].last_received_us)
+            newest = store->segments[i].last_received_us;
+    store->expiry_held = store->config.retention_days && store->segments_n > 1 && newest &&
+                         now_us - newest > store->config.retention_days * DAY_US;
+    if (store->expiry_held)
+        store_event(store, STORE_WARNING,
+                    "the newest trade is %lld days old, so all have expired, or the clock is ahead:"
+                    " nothing expires until the next start",
+                    (long long)((now_us - newest) / DAY_US));
+    if (ahead_days > 1)
+        store_event(store, STORE_WARNING,
+                    "%s lies %lld days ahead of the clock: until then segments end by rows only",
+                    active->name, (long long)ahead_days);
 }
 
 static int expire(struct store *store, struct err *err)
 {
     int64_t now_us = clock_mono_us();
 
-    if (!store->config.retention_days || now_us < store->expire_next_us)
+    if (!store->config.retention_days || store->expiry_held || now_us < store->expire_next_us)
         return 0;
     store->expire_next_us = now_us + EXPIRE_INTERVAL_US;
     if (!first_is_due(store) || !clocks_agree(store))
