@@ -2,8 +2,10 @@
 #
 #   make [VARIANT=asan|tsan|cov]   both binaries, in build/ or build/VARIANT/ (any other name: as plain)
 #   make check                     every unit and loop test of the variant
+#   make hostile                   slow and hostile peers at full size: some minutes, an idle machine
 #   make bench [ARGS=...]          the table of scripts/bench; make peers: the clients of scripts/bench-peers
 #   make soak-kill [CYCLES=1000] [SEED=N]   kill -9 again and again (tests/daemon/test_kill.py)
+#   make model [SEEDS=10000] [SEED=N]       random operations against a plain map (tests/fault/test_model.c)
 #   make soak-steps                a kill at every single step of a segment's life
 #   make soak-days                 a store of 1,000 daily segments, with its figures
 #   make install | clean
@@ -55,7 +57,7 @@ BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
 BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
 
-.PHONY: all check tests bench benches peers soak-kill soak-steps soak-days install clean FORCE
+.PHONY: all check tests hostile bench benches peers model soak-kill soak-steps soak-days install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -91,6 +93,10 @@ soak-days: $(B)/tests/fault/test_many_segments
 soak-steps: $(B)/tests/fault/test_crash_steps
 	TRADESIEVE_STRIDE=1 CK_TIMEOUT_MULTIPLIER=30 $<
 
+hostile: all
+	@TRADESIEVE_HOSTILE=full TRADESIEVE_BUILD=$(B) python3 tests/lib/run.py tests/daemon/test_hostile.py
+	@TRADESIEVE_BUILD=$(B) python3 tests/lib/run.py tests/fault/hostile.py
+
 # Benchmarks likewise, without check; what is not bench_*.c in tests/bench is common to them.
 $(B)/tests/bench/%.o: CPPFLAGS += -Itests/bench
 $(BENCH_BIN) $(PEER_BIN): $(B)/tests/%: $(B)/tests/%.o $(BENCH_OBJ) $(CORE_OBJ)
@@ -106,6 +112,10 @@ bench: benches
 
 soak-kill: all
 	@CYCLES=$(or $(CYCLES),1000) SEED=$(SEED) TRADESIEVE_BUILD=$(B) python3 tests/lib/run.py tests/daemon/test_kill.py
+
+model: tests
+	@SEEDS=$(or $(SEEDS),10000) TRADESIEVE_SEED=$(or $(SEED),20261201) CK_RUN_CASE=random \
+	    CK_TIMEOUT_MULTIPLIER=30 $(B)/tests/fault/test_model
 
 # What stands in /etc already is the administrator's and stays.
 ETC      := $(DESTDIR)/etc/tradesieve

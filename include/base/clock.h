@@ -4,8 +4,9 @@
 
 #include <stdint.h>
 
-int64_t clock_wall_us(void); /* microseconds since the epoch, UTC; may jump */
-int64_t clock_mono_us(void); /* microseconds since some fixed point; never goes back */
+int64_t clock_wall_us(void);   /* microseconds since the epoch, UTC; may jump */
+int64_t clock_mono_us(void);   /* microseconds since some fixed point; never goes back */
+int64_t clock_thread_us(void); /* microseconds of processor time that the calling thread has used */
 
 /* a / b rounded down, also below 0, as calendars need it; b is positive. */
 static inline int64_t clock_floor_div(int64_t a, int64_t b)

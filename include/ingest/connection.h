@@ -33,6 +33,7 @@ enum {
     CONNECTION_BATCH_TRADES = 4096,         /* a batch with so many trades is submitted ... */
     CONNECTION_BATCH_BYTES = 4 * 1048576,   /* ... or so many bytes of keys and details: the next line
                                              * finds almost all of the arena's 32 bits */
+    CONNECTION_BURDEN_US = 1000000,         /* patience while the unsent replies of all are too much */
     CONNECTION_LINGER_US = 2000000,         /* longest that a closing connection is read */
     CONNECTION_LINGER_BYTES = 16 * 1048576, /* most that is read from it meanwhile */
 };
@@ -105,7 +106,8 @@ void connection_answer(struct connection *c);
  * is dropped. */
 void connection_drain(struct connection *c);
 
-/* Closes a peer that took nothing for slow_reader_timeout_s, ends lingering that lasts too long. */
+/* Closes a peer that took nothing for slow_reader_timeout_s, or for CONNECTION_BURDEN_US while the unsent
+ * replies of all are too much; ends lingering that lasts too long. */
 void connection_check_time(struct connection *c, int64_t now_mono_us);
 
 void connection_close(struct connection *c); /* at once; what is unsent is lost */

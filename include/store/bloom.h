@@ -69,6 +69,7 @@ void bloom_add(struct bloom *bloom, struct bloom_hash hash);
 /* false: the key was never added. true: perhaps. */
 bool bloom_ask(const struct bloom *bloom, struct bloom_hash hash);
 void bloom_prefetch(const struct bloom *bloom, struct bloom_hash hash); /* the first two positions */
+void bloom_prefetch_add(const struct bloom *bloom, struct bloom_hash hash); /* all, to be written */
 
 /* The index of the first position whose bit is zero, -1 when all are set. Writes the shape.hashes
  * positions to ret_positions. */

@@ -10,7 +10,8 @@
  *
  * A key that stands twice does not stop it: the lowest seq stands, the other goes to the table `twice`
  * and is reported as a false negative found late. Killable at any moment: both files appear by rename,
- * whole or not at all, and are made anew from the segment whenever they cannot be trusted. */
+ * whole or not at all, and are made anew from the segment whenever they cannot be trusted. It rests as
+ * long as it works, so that ingest keeps its rate, unless it is told to hurry. */
 #ifndef STORE_SEAL_H
 #define STORE_SEAL_H
 
@@ -68,7 +69,8 @@ int sealer_start(struct sealer **ret, const char *dir, struct err *err);
 bool sealer_is_idle(struct sealer *sealer);                 /* no job under way, no result waiting */
 bool sealer_holds(struct sealer *sealer, const char *name); /* this one is under way or waiting */
 void sealer_submit(struct sealer *sealer, const struct seal_job *job); /* only when idle */
-bool sealer_take(struct sealer *sealer, struct seal_result *ret);      /* false: none is ready */
+void sealer_hurry(struct sealer *sealer, bool hurry); /* true: another waits, so work without rests */
+bool sealer_take(struct sealer *sealer, struct seal_result *ret); /* false: none is ready */
 bool sealer_wait(struct sealer *sealer, struct seal_result *ret); /* blocks; false: none under way */
 
 /* Interrupts the job under way and joins. NULL is fine. */

@@ -20,6 +20,11 @@ int64_t clock_mono_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
+int64_t clock_thread_us(void)
+{
+    return read_us(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* Eras of 400 years, 146,097 days each, that begin on 1 March, so that the leap day comes last. */
 int64_t clock_days_from_date(int year, int month, int day)
 {

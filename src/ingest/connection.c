@@ -344,6 +344,14 @@ static bool is_a_burden(const struct connection *c)
            c->unsent_bytes > c->hub->config->ack_backlog_bytes;
 }
 
+static void close_slow(struct connection *c)
+{
+    hub_event(c->hub, SERVER_SLOW_PEER,
+              is_a_burden(c) ? "the unsent replies of all peers are too much; one was closed"
+                             : "a peer that took no replies was closed");
+    connection_close(c);
+}
+
 static void queue_rest(struct connection *c, size_t sent)
 {
     struct rest *rest = mem_zalloc(1, sizeof *rest);
@@ -452,11 +460,8 @@ void connection_answer(struct connection *c)
 {
     c->touched = false;
     make_replies(c);
-    if (c->state != CONNECTION_CLOSED && is_a_burden(c)) {
-        hub_event(c->hub, SERVER_SLOW_PEER,
-                  "the unsent replies of all peers are too much; one was closed");
-        connection_close(c);
-    }
+    if (c->state != CONNECTION_CLOSED && is_a_burden(c))
+        close_slow(c);
     if (c->state != CONNECTION_CLOSED && c->hub->replies.len > 0)
         write_replies(c);
     clear_replies(c->hub);
@@ -583,6 +588,8 @@ void connection_check_time(struct connection *c, int64_t now_mono_us)
 {
     int64_t patience_us = (int64_t)c->hub->config->slow_reader_timeout_s * 1000000;
 
+    if (is_a_burden(c) && patience_us > CONNECTION_BURDEN_US)
+        patience_us = CONNECTION_BURDEN_US;
     if (c->state == CONNECTION_CLOSED)
         return;
     if (c->state == CONNECTION_LINGERING) {
@@ -592,8 +599,7 @@ void connection_check_time(struct connection *c, int64_t now_mono_us)
     }
     if (makes_progress(c, now_mono_us) || now_mono_us - c->taken_mono_us < patience_us)
         return;
-    hub_event(c->hub, SERVER_SLOW_PEER, "a peer that took no replies was closed");
-    connection_close(c);
+    close_slow(c);
 }
 
 void connection_close(struct connection *c)

@@ -107,6 +107,12 @@ void bloom_prefetch(const struct bloom *bloom, struct bloom_hash hash)
         __builtin_prefetch(&bloom->words[bloom_next_position(&hash, bloom->shape.bits, i) / 64]);
 }
 
+void bloom_prefetch_add(const struct bloom *bloom, struct bloom_hash hash)
+{
+    for (uint32_t i = 0; i < bloom->shape.hashes; i++)
+        __builtin_prefetch(&bloom->words[bloom_next_position(&hash, bloom->shape.bits, i) / 64], 1);
+}
+
 int bloom_explain(const struct bloom *bloom, struct bloom_hash hash, uint64_t *ret_positions)
 {
     int zero = -1;

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "store/catalog.h"
 #include "store/snapshot.h"
@@ -17,13 +18,16 @@
 enum {
     APPLICATION_ID = 0x54534b31, /* "TSK1" */
     USER_VERSION = 1,
-    PAGE_BYTES = 16384,  /* its inner pages fit into the cache of a reader */
+    PAGE_BYTES = 8192,   /* a look-up reads one leaf; the inner pages fit twice into a reader's cache */
     CHUNK_KEYS = 131072, /* keys a transaction: its sync spreads the writing out */
     BUILD_CACHE_KIB = 8 * 1024,
-    READ_CACHE_KIB = 4 * 1024,
+    READ_CACHE_KIB = 8 * 1024,
     SPACE_PER_KEY_BYTES = 24, /* of SEGMENT.keys besides the key itself, with slack */
     SPACE_SLACK_BYTES = 1 << 20,
-    NICE = 10, /* of the thread: ingest goes first */
+    NICE = 10,           /* of the thread: ingest goes first */
+    PACE_KEYS = 4096,    /* keys between two rests */
+    REST_US_MAX = 50000, /* longest rest: an interruption waits for it */
+    ADD_BEHIND = 16,     /* keys whose words are on their way to the cache before they are added */
 };
 
 static const char schema[] =
@@ -91,6 +95,8 @@ int sealed_open(struct sealed **ret, const char *dir, const char *name,
 
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(sealed->db, cache, NULL, NULL, NULL);
+    if (rc == SQLITE_OK) /* for as long as it is open, as segment.c holds a closed file */
+        rc = sqlite3_exec(sealed->db, "BEGIN", NULL, NULL, NULL);
     if (rc != SQLITE_OK)
         fail(sealed->db, rc, name, ".keys", err);
     else if (check_sealed(sealed, segment_id, rows, err) == 0) {
@@ -157,6 +163,19 @@ int sealed_scan(struct sealed *sealed,
     return ret;
 }
 
+struct sealer {
+    const char *dir;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    enum { IDLE, SUBMITTED, DONE } state;
+    bool stop;
+    atomic_bool interrupted; /* give up the job under way */
+    atomic_bool hurry;       /* take no rests */
+    struct seal_job job;
+    struct seal_result result;
+};
+
 /* ---- the merge: one cursor a generation, a heap of them by (key, seq) ---- */
 
 struct cursor {
@@ -168,14 +187,15 @@ struct cursor {
 
 struct merge {
     const struct seal_job *job;
-    const atomic_bool *interrupted;
-    sqlite3 *from; /* the segment, read-only */
-    sqlite3 *to;   /* SEGMENT.keys.new */
+    struct sealer *sealer; /* says when to hurry and when to stop */
+    sqlite3 *from;         /* the segment, read-only */
+    sqlite3 *to;           /* SEGMENT.keys.new */
     sqlite3_stmt *insert, *insert_twice;
     struct cursor *cursors; /* a binary heap, the smallest first */
     uint32_t cursors_n;
     struct bloom bloom;
-    unsigned char *last; /* the key that was written last */
+    struct bloom_hash added[ADD_BEHIND]; /* ring of the last keys: prefetched, not yet in bloom */
+    unsigned char *last;                 /* the key that was written last */
     size_t last_len, last_cap;
     int64_t last_seq;
     uint64_t keys, twice;
@@ -271,6 +291,22 @@ static int write_twice(struct merge *merge, const struct cursor *cursor, struct 
     return write_row(merge, merge->insert_twice, err);
 }
 
+static void add_to_filter(struct merge *merge, struct bloom_hash hash)
+{
+    struct bloom_hash *slot = &merge->added[merge->keys % ADD_BEHIND];
+
+    if (merge->keys++ >= ADD_BEHIND)
+        bloom_add(&merge->bloom, *slot);
+    bloom_prefetch_add(&merge->bloom, hash);
+    *slot = hash;
+}
+
+static void finish_filter(struct merge *merge)
+{
+    for (uint64_t i = merge->keys > ADD_BEHIND ? merge->keys - ADD_BEHIND : 0; i < merge->keys; i++)
+        bloom_add(&merge->bloom, merge->added[i % ADD_BEHIND]);
+}
+
 static int write_key(struct merge *merge, const struct cursor *cursor, struct err *err)
 {
     size_t len = (size_t)cursor->key_len;
@@ -284,8 +320,7 @@ static int write_key(struct merge *merge, const struct cursor *cursor, struct er
     memcpy(merge->last, cursor->key, len);
     merge->last_len = len;
     merge->last_seq = cursor->seq;
-    merge->keys++;
-    bloom_add(&merge->bloom, bloom_hash(merge->job->secret, (const char *)cursor->key, len));
+    add_to_filter(merge, bloom_hash(merge->job->secret, (const char *)cursor->key, len));
     sqlite3_bind_text(merge->insert, 1, (const char *)cursor->key, cursor->key_len, SQLITE_STATIC);
     sqlite3_bind_int64(merge->insert, 2, cursor->seq);
     return write_row(merge, merge->insert, err);
@@ -298,16 +333,31 @@ static int execute(struct merge *merge, const char *sql, struct err *err)
     return rc == SQLITE_OK ? 0 : fail(merge->to, rc, merge->job->name, ".keys", err);
 }
 
+/* As long a rest as the work took: half a core at most goes to sealing, and what it does to caches and
+ * memory is spread out, unless another segment waits already. */
+static void rest(const struct merge *merge, int64_t *worked_us)
+{
+    int64_t now_us = clock_thread_us();
+    int64_t us = now_us - *worked_us < REST_US_MAX ? now_us - *worked_us : REST_US_MAX;
+
+    *worked_us = now_us;
+    if (!atomic_load(&merge->sealer->hurry))
+        usleep((useconds_t)us);
+}
+
 /* Writes the smallest key again and again, a transaction every CHUNK_KEYS. */
 static int write_keys(struct merge *merge, struct err *err)
 {
+    int64_t worked_us = clock_thread_us();
     uint64_t written = 0;
     bool more;
 
     while (merge->cursors_n) {
-        if (written++ % CHUNK_KEYS == 0 && execute(merge, "COMMIT; BEGIN", err) < 0)
+        if (written % CHUNK_KEYS == 0 && execute(merge, "COMMIT; BEGIN", err) < 0)
             return err->code;
-        if (atomic_load(merge->interrupted))
+        if (++written % PACE_KEYS == 0)
+            rest(merge, &worked_us);
+        if (atomic_load(&merge->sealer->interrupted))
             return err_set(err, ERR_BUSY, "%s: sealing was interrupted", merge->job->name);
         if (write_key(merge, &merge->cursors[0], err) < 0 ||
             advance(merge, &merge->cursors[0], &more, err) < 0)
@@ -319,6 +369,7 @@ static int write_keys(struct merge *merge, struct err *err)
         if (merge->cursors_n)
             sink(merge, 0);
     }
+    finish_filter(merge);
     if (merge->keys + merge->twice != merge->job->rows)
         return err_set(err, ERR_CORRUPT, "%s.db: its index names %llu rows where %llu should stand",
                        merge->job->name, (unsigned long long)(merge->keys + merge->twice),
@@ -428,11 +479,11 @@ static int check_space(const char *dir, const struct seal_job *job, struct err *
     return 0;
 }
 
-static int seal(const char *dir, const struct seal_job *job, const atomic_bool *interrupted,
-                struct bloom *ret, struct err *err)
+static int seal(struct sealer *sealer, const struct seal_job *job, struct bloom *ret, struct err *err)
 {
-    struct merge merge = {.job = job, .interrupted = interrupted};
+    struct merge merge = {.job = job, .sealer = sealer};
     struct snapshot_origin origin;
+    const char *dir = sealer->dir;
     char path[CATALOG_PATH_MAX];
 
     if (check_space(dir, job, err) < 0)
@@ -465,18 +516,6 @@ static int seal(const char *dir, const struct seal_job *job, const atomic_bool *
 
 /* ---- the thread ---- */
 
-struct sealer {
-    const char *dir;
-    pthread_t thread;
-    pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t changed;
-    enum { IDLE, SUBMITTED, DONE } state;
-    bool stop;
-    atomic_bool interrupted;
-    struct seal_job job;
-    struct seal_result result;
-};
-
 static void *run(void *arg)
 {
     struct sealer *sealer = arg;
@@ -493,7 +532,7 @@ static void *run(void *arg)
 
         pthread_mutex_unlock(&sealer->lock);
         memcpy(result.name, job.name, sizeof result.name);
-        result.code = seal(sealer->dir, &job, &sealer->interrupted, &result.bloom, &result.err);
+        result.code = seal(sealer, &job, &result.bloom, &result.err);
         pthread_mutex_lock(&sealer->lock);
         sealer->result = result;
         sealer->state = DONE;
@@ -543,6 +582,11 @@ void sealer_submit(struct sealer *sealer, const struct seal_job *job)
     sealer->state = SUBMITTED;
     pthread_cond_broadcast(&sealer->changed);
     pthread_mutex_unlock(&sealer->lock);
+}
+
+void sealer_hurry(struct sealer *sealer, bool hurry)
+{
+    atomic_store(&sealer->hurry, hurry);
 }
 
 static bool take(struct sealer *sealer, struct seal_result *ret, bool wait)

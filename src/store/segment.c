@@ -19,7 +19,7 @@ enum {
         16384, /* a random key dirties a page a commit: larger ones are fewer (README, figures) */
     BUSY_TIMEOUT_MS = 2000,
     CACHE_KIB = 32 * 1024,     /* page cache of the active segment's connection */
-    READ_CACHE_KIB = 6 * 1024, /* of a closed segment's: its inner pages */
+    READ_CACHE_KIB = 8 * 1024, /* of a closed segment's: three times its inner pages */
 };
 
 /* What a segment is made of. docs/format.md explains it. */
@@ -338,6 +338,14 @@ int segment_run_holds(struct segment *segment, int64_t run, int64_t last_seq, bo
     return 0;
 }
 
+/* A closed file does not change any more: one read transaction for as long as it is open saves every
+ * look-up the locks, the check for a journal and the re-reading of the change counter, and refuses
+ * writers (they meet BUSY). A file still in WAL mode is not held: it has yet to be checkpointed. */
+static int hold(struct segment *segment, struct err *err)
+{
+    return segment_in_wal_mode(segment) ? 0 : execute(segment, "BEGIN", "opening", err);
+}
+
 /* An open file becomes a segment, or is closed again. */
 static int begin_segment(struct segment *segment, int rc, bool writable, struct segment **ret,
                          struct segment_meta *ret_meta, struct err *err)
@@ -346,7 +354,8 @@ static int begin_segment(struct segment *segment, int rc, bool writable, struct 
         fail(segment, rc, "opening", err);
     else if (configure(segment, writable, err) == 0 && check_ours(segment, err) == 0 &&
              read_meta(segment, ret_meta, err) == 0 && (!writable || begin_run(segment, err) == 0) &&
-             query_int(segment, "PRAGMA data_version", 0, &segment->data_version, err) == 0) {
+             query_int(segment, "PRAGMA data_version", 0, &segment->data_version, err) == 0 &&
+             (writable || hold(segment, err) == 0)) {
         *ret = segment;
         return 0;
     }

@@ -52,6 +52,16 @@ static int drain(struct store *store, struct err *err)
 
 /* ---- seal ---- */
 
+/* How many segments wait for their seal, the one under way included. */
+static size_t count_unsealed(const struct store *store)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i + 1 < store->segments_n; i++)
+        n += store->segments[i].state != SEGMENT_SEALED;
+    return n;
+}
+
 static void submit_next(struct store *store)
 {
     int64_t now_us = clock_mono_us();
@@ -139,6 +149,7 @@ static int seal(struct store *store, struct err *err)
 
     if (sealer_take(store->sealer, &result) && take_result(store, &result, err) < 0)
         return err->code;
+    sealer_hurry(store->sealer, count_unsealed(store) > 1);
     if (sealer_is_idle(store->sealer))
         submit_next(store);
     return 0;
@@ -151,6 +162,7 @@ int store_settle(struct store *store, struct err *err)
     do {
         if (store_maintain(store, err) < 0)
             return err->code;
+        sealer_hurry(store->sealer, true);
         if (sealer_wait(store->sealer, &result) && take_result(store, &result, err) < 0)
             return err->code;
         if (sealer_is_idle(store->sealer))

@@ -85,19 +85,18 @@ class Hostile(DaemonTest):
 
 
 class Memory(Hostile):
-    def push(self, daemon, block, most, peers_n, reads=False):
-        """Peers that send the block until they are closed or have sent so much, and read nothing or
-        everything; others are served meanwhile. Returns what each has sent."""
+    def push(self, daemon, block, most, peers_n, receive_buffer=None):
+        """Peers that send the block until they are closed or have sent so much, and read nothing; they
+        stay. Others are served meanwhile. Returns what each has sent."""
         sent = [0] * peers_n
 
         def run(i):
-            peer = daemon.peer(receive_buffer=None if reads else 4096)
+            peer = daemon.peer(receive_buffer=receive_buffer)
             try:
                 while sent[i] < most:
                     sent[i] += peer.socket.send(block)
             except OSError:
                 pass
-            peer.close()
 
         threads = [threading.Thread(target=run, args=(i,)) for i in range(peers_n)]
         for thread in threads:
@@ -106,34 +105,51 @@ class Memory(Hostile):
             self.serve()
         return sent
 
-    def push_without_reading(self, limits):
-        """Eight peers; by how much the daemon grew."""
+    def push_without_reading(self, limits, most):
+        """Eight peers; returns by how much the daemon grew since."""
         daemon, process = self.start(limits)
         before = process.forget_peak()
-        self.push(daemon, b"x\n" * 16384, 8 * MIB, 8)
-        return daemon, process.peak_bytes() - before
+        self.push(daemon, b"x\n" * 16384, most, 8, receive_buffer=4096)
+        return daemon, lambda: process.peak_bytes() - before
 
-    LIMIT_UNREAD = 48 * MIB
+    # 2 * queue_bytes + 8 * (2 * max_line_bytes + ack_backlog_bytes + 128 KiB), and SQLite's cache
+    BOUNDED = {"queue_bytes": 4 * MIB, "max_line_bytes": 65536, "ack_backlog_bytes": 65536}
+    LIMIT_UNREAD = (2 * 4 + 8 * 5 // 16 + 24) * MIB
 
     @unittest.skipIf(SANITIZED, "memory is the sanitizer's")
     def test_peers_that_never_read_cost_what_the_limits_say(self):
-        daemon, grown = self.push_without_reading({"slow_reader_timeout_s": 1, "ack_backlog_bytes": 65536})
-        print(f"grown by {grown / MIB:.1f} MiB")
-        self.assertLess(grown, self.LIMIT_UNREAD)
+        daemon, grown = self.push_without_reading({"slow_reader_timeout_s": 1, **self.BOUNDED}, 64 * MIB)
+        print(f"grown by {grown() / MIB:.1f} MiB")
+        self.assertLess(grown(), self.LIMIT_UNREAD)
         self.assertIn("took no replies", daemon.log())
 
     @unittest.skipIf(SANITIZED, "memory is the sanitizer's")
     def test_control_without_the_bound_it_is_noticed(self):
-        _, grown = self.push_without_reading({"ack_backlog_bytes": 1 << 30, "queue_bytes": 1 << 40})
-        print(f"grown by {grown / MIB:.1f} MiB")
-        self.assertGreater(grown, self.LIMIT_UNREAD)
+        _, grown = self.push_without_reading(
+            {**self.BOUNDED, "ack_backlog_bytes": 1 << 30, "queue_bytes": 1 << 40}, MIB // 4)
+        wait_until("it has grown too far", lambda: grown() > self.LIMIT_UNREAD)
+
+    def test_who_reads_nothing_goes_when_the_unsent_replies_of_all_are_too_much(self):
+        daemon, _ = self.start({"slow_reader_timeout_s": 3600, "ack_backlog_bytes": 4096, "queue_bytes": 65536})
+        deaf = [daemon.peer(receive_buffer=4096) for _ in range(4)]
+
+        def push():
+            for peer in deaf:
+                try:
+                    peer.socket.send(b"x\n" * 4096, socket.MSG_DONTWAIT)
+                except OSError:
+                    pass
+            self.serve()
+            return "are too much; one was closed" in daemon.log()
+
+        wait_until("one was closed", push)
 
     LIMIT_ENDLESS = 12 * MIB
 
     def push_without_end(self, limits, most):
         daemon, process = self.start(limits)
         before = process.forget_peak()
-        sent = self.push(daemon, b"a" * MIB, most, 2, reads=True)
+        sent = self.push(daemon, b"a" * MIB, most, 2)
         print(f"sent {[n >> 20 for n in sent]} MiB, grown by {(process.peak_bytes() - before) / MIB:.1f} MiB")
         return sent, process.peak_bytes() - before
 

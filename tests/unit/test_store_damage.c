@@ -378,17 +378,6 @@ END_TEST
 
 /* ---- what a kill leaves ---- */
 
-/* Goes on in a copy of the directory as it is now, as after a kill. */
-static void killed_and_copied(void)
-{
-    char *copy = store_fixture_copy(f.dir);
-
-    store_fixture_close(&f);
-    free(f.dir);
-    f.dir = copy;
-    f.config.data_dir = copy;
-}
-
 START_TEST(after_a_kill_every_committed_row_is_there_and_no_other)
 {
     struct batch *open_batch = store_fixture_batch(&f, "u v w");
@@ -397,7 +386,7 @@ START_TEST(after_a_kill_every_committed_row_is_there_and_no_other)
     says("k1=2 !x", "conflict:1 invalid");
     must(store_begin(f.store, &f.err));
     must(store_judge(f.store, open_batch, &f.err));
-    killed_and_copied();
+    store_fixture_kill(&f);
     store_fixture_open(&f);
     ck_assert_uint_eq(store_fixture_census(&f).rows, 21);
     ck_assert_uint_eq(store_fixture_figures(&f)->conflicts, 1);
@@ -412,7 +401,7 @@ START_TEST(a_kill_at_every_commit_of_a_run_with_rolls_loses_nothing)
 {
     for (int n = 1; n <= 40; n += 3) {
         store_fixture_send_range(&f, "k", n, n + 2, 3);
-        killed_and_copied();
+        store_fixture_kill(&f);
         store_fixture_open(&f);
         ck_assert_uint_eq(store_fixture_census(&f).rows, (uint64_t)n + 2);
         ck_assert_uint_eq(store_fixture_census(&f).denied, 0);
