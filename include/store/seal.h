@@ -30,7 +30,12 @@ struct sealed;
 /* ERR_CORRUPT: not a sealed file of this segment with so many rows (or damaged): make it anew. */
 int sealed_open(struct sealed **ret, const char *dir, const char *name,
                 const unsigned char segment_id[SEGMENT_ID_BYTES], uint64_t rows, struct err *err);
+
+/* The same as segment_open_still does it, of however many rows. */
+int sealed_open_still(struct sealed **ret, const char *dir, const char *name,
+                      const unsigned char segment_id[SEGMENT_ID_BYTES], struct err *err);
 void sealed_close(struct sealed *sealed);           /* NULL is fine */
+uint64_t sealed_rows(const struct sealed *sealed);  /* of the segment when it was sealed */
 uint64_t sealed_twice(const struct sealed *sealed); /* keys that stood in the segment twice */
 
 int sealed_find(struct sealed *sealed, const char *key, size_t len, bool *ret_found, int64_t *ret_seq,
@@ -40,6 +45,10 @@ int sealed_find(struct sealed *sealed, const char *key, size_t len, bool *ret_fo
 int sealed_scan(struct sealed *sealed,
                 int (*on_key)(void *arg, const char *key, size_t len, struct err *err), void *arg,
                 struct err *err);
+
+int sealed_open_keys(struct sealed *sealed, struct key_cursor *ret, struct err *err);
+int sealed_check(struct sealed *sealed, void (*on_fault)(void *arg, const char *text), void *arg,
+                 struct err *err); /* as segment_check */
 
 /* ---- the thread ---- */
 

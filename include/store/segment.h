@@ -67,7 +67,7 @@ struct segment_totals {
     int64_t last_seq;          /* first_seq - 1 when empty */
     uint32_t last_generation;  /* 0 when empty */
     int64_t first_received_us; /* 0 when empty */
-    int64_t last_received_us;  /* of its newest row among the first and the last 10,000; 0 when empty */
+    int64_t last_received_us;  /* of its last row; 0 when empty */
     uint64_t conflicts, rejects, reject_bytes;
 };
 
@@ -137,6 +137,22 @@ int segment_read_conflicts(struct segment *segment, int64_t after_seq, uint64_t 
                            int (*on_row)(void *arg, const struct segment_row *row, struct err *err),
                            void *arg, struct err *err);
 
+/* Every reject in the order of arrival, likewise. */
+int segment_scan_rejects(struct segment *segment,
+                         int (*on_reject)(void *arg, const struct segment_reject *reject,
+                                          struct err *err),
+                         void *arg, struct err *err);
+
+/* SQLite's own judgement of the whole file: on_fault for each of the first 100 faults. */
+int segment_check(struct segment *segment, void (*on_fault)(void *arg, const char *text), void *arg,
+                  struct err *err);
+
+/* The next generation after one (-1: the first) that has rows; *ret is -1 when there is none. */
+int segment_next_generation(struct segment *segment, int64_t after, int64_t *ret, struct err *err);
+
+/* Gives cached pages back and keeps few from now on: for a reader of many segments at once. */
+void segment_trim(struct segment *segment);
+
 /* The key at seq, copied into key (at most key_max bytes). *ret_found false: no such row. */
 int segment_key_at(struct segment *segment, int64_t seq, char *key, size_t key_max, size_t *ret_len,
                    uint32_t *ret_generation, bool *ret_found, struct err *err);
@@ -150,6 +166,32 @@ uint64_t segment_wal_bytes(const struct segment *segment); /* in use, as of the 
  * false: a reader is in the way, try again later. */
 int segment_close_writes(struct segment *segment, bool *ret_done, struct err *err);
 bool segment_in_wal_mode(struct segment *segment);
+
+/* ---- what seal shares ---- */
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+/* Keys one by one in key order, straight from an index: of one generation, or of a sealed file. */
+struct key_cursor {
+    struct sqlite3_stmt *statement;
+    const char *key; /* of the row it stands on; lives until it is stepped. NULL: at its end */
+    size_t len;
+    int64_t seq;
+    size_t owner; /* the caller's */
+};
+
+/* Steps to the first row of a statement that selects key and seq, which it takes over; to the next. On failure it must
+ * be closed still. */
+int key_cursor_begin(struct key_cursor *cursor, struct sqlite3_stmt *statement, struct err *err);
+int key_cursor_next(struct key_cursor *cursor, struct err *err);
+void key_cursor_close(struct key_cursor *cursor);
+
+int segment_open_keys(struct segment *segment, int64_t generation, struct key_cursor *ret,
+                      struct err *err);
+
+int segment_check_database(struct sqlite3 *db, const char *name, const char *suffix,
+                           void (*on_fault)(void *arg, const char *text), void *arg, struct err *err);
 
 /* The name under which SQLite opens DIR/NAME + suffix as segment_open_still does; free() it. */
 char *segment_still_uri(const char *dir, const char *name, const char *suffix);

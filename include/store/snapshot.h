@@ -58,7 +58,7 @@ int snapshot_write_classic(const char *dir, const char *name, const struct snaps
 
 /* true: *ret is the filter and owned by the caller, origin's last_seq, last_hash and run are filled in (its ID
  * and secret are compared). false: not usable, `why` says it in a few words. expected: the shape that
- * the configuration gives. For a bank the first seqs come back in *ret_first_seqs (free() it); the
+ * the configuration gives; of 0 bits: any. For a bank the first seqs come back in *ret_first_seqs (free() it); the
  * columns from the last on count their bits anew once the replay is over (bank_count_bits). */
 bool snapshot_read_bank(const char *dir, const char *name, struct snapshot_origin *origin,
                         struct bloom_shape expected, struct bank *ret, int64_t **ret_first_seqs,

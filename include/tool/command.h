@@ -11,6 +11,7 @@ int command_send(int argc, char **argv, struct err *err);
 int command_gen(int argc, char **argv, struct err *err);
 int command_stats(int argc, char **argv, struct err *err);
 int command_check(int argc, char **argv, struct err *err);
+int command_audit(int argc, char **argv, struct err *err);
 int command_export(int argc, char **argv, struct err *err);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "store/catalog.h"
+#include "store/merge.h"
 #include "store/snapshot.h"
 
 enum {
@@ -48,11 +49,12 @@ struct sealed {
     char name[SEGMENT_NAME_MAX];
     sqlite3 *db;
     sqlite3_stmt *find;
-    uint64_t twice;
+    uint64_t rows, twice;
 };
 
+/* rows NULL: however many. */
 static int check_sealed(struct sealed *sealed, const unsigned char segment_id[SEGMENT_ID_BYTES],
-                        uint64_t rows, struct err *err)
+                        const uint64_t *rows, struct err *err)
 {
     sqlite3_stmt *meta = NULL;
     int rc =
@@ -66,11 +68,11 @@ static int check_sealed(struct sealed *sealed, const unsigned char segment_id[SE
     if (rc == SQLITE_OK)
         rc = sqlite3_step(meta);
     if (rc == SQLITE_ROW) {
+        sealed->rows = (uint64_t)sqlite3_column_int64(meta, 1);
         sealed->twice = (uint64_t)sqlite3_column_int64(meta, 2);
         ours = sqlite3_column_bytes(meta, 0) == SEGMENT_ID_BYTES &&
                memcmp(sqlite3_column_blob(meta, 0), segment_id, SEGMENT_ID_BYTES) == 0 &&
-               (uint64_t)sqlite3_column_int64(meta, 1) == rows &&
-               sqlite3_column_int(meta, 3) == APPLICATION_ID &&
+               (!rows || sealed->rows == *rows) && sqlite3_column_int(meta, 3) == APPLICATION_ID &&
                sqlite3_column_int(meta, 4) == USER_VERSION;
     }
     int ret =
@@ -82,23 +84,18 @@ static int check_sealed(struct sealed *sealed, const unsigned char segment_id[SE
     return ret;
 }
 
-int sealed_open(struct sealed **ret, const char *dir, const char *name,
-                const unsigned char segment_id[SEGMENT_ID_BYTES], uint64_t rows, struct err *err)
+static int begin_sealed(struct sealed *sealed, int rc, const unsigned char segment_id[SEGMENT_ID_BYTES],
+                        const uint64_t *rows, struct sealed **ret, struct err *err)
 {
-    struct sealed *sealed = mem_zalloc(1, sizeof *sealed);
-    char path[CATALOG_PATH_MAX], cache[64];
+    char cache[64];
 
-    snprintf(sealed->name, sizeof sealed->name, "%s", name);
     snprintf(cache, sizeof cache, "PRAGMA cache_size=-%d", READ_CACHE_KIB);
-    catalog_path(path, dir, name, ".keys");
-    int rc = sqlite3_open_v2(path, &sealed->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(sealed->db, cache, NULL, NULL, NULL);
     if (rc == SQLITE_OK) /* for as long as it is open, as segment.c holds a closed file */
         rc = sqlite3_exec(sealed->db, "BEGIN", NULL, NULL, NULL);
     if (rc != SQLITE_OK)
-        fail(sealed->db, rc, name, ".keys", err);
+        fail(sealed->db, rc, sealed->name, ".keys", err);
     else if (check_sealed(sealed, segment_id, rows, err) == 0) {
         rc = sqlite3_prepare_v3(sealed->db, "SELECT seq FROM key WHERE key = ?1", -1,
                                 SQLITE_PREPARE_PERSISTENT, &sealed->find, NULL);
@@ -106,10 +103,54 @@ int sealed_open(struct sealed **ret, const char *dir, const char *name,
             *ret = sealed;
             return 0;
         }
-        fail(sealed->db, rc, name, ".keys", err);
+        fail(sealed->db, rc, sealed->name, ".keys", err);
     }
     sealed_close(sealed);
     return err->code;
+}
+
+int sealed_open(struct sealed **ret, const char *dir, const char *name,
+                const unsigned char segment_id[SEGMENT_ID_BYTES], uint64_t rows, struct err *err)
+{
+    struct sealed *sealed = mem_zalloc(1, sizeof *sealed);
+    char path[CATALOG_PATH_MAX];
+
+    snprintf(sealed->name, sizeof sealed->name, "%s", name);
+    catalog_path(path, dir, name, ".keys");
+    int rc = sqlite3_open_v2(path, &sealed->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+
+    return begin_sealed(sealed, rc, segment_id, &rows, ret, err);
+}
+
+int sealed_open_still(struct sealed **ret, const char *dir, const char *name,
+                      const unsigned char segment_id[SEGMENT_ID_BYTES], struct err *err)
+{
+    struct sealed *sealed = mem_zalloc(1, sizeof *sealed);
+    char *uri = segment_still_uri(dir, name, ".keys");
+
+    snprintf(sealed->name, sizeof sealed->name, "%s", name);
+    int rc = sqlite3_open_v2(uri, &sealed->db,
+                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+
+    free(uri);
+    return begin_sealed(sealed, rc, segment_id, NULL, ret, err);
+}
+
+int sealed_check(struct sealed *sealed, void (*on_fault)(void *arg, const char *text), void *arg,
+                 struct err *err)
+{
+    return segment_check_database(sealed->db, sealed->name, ".keys", on_fault, arg, err);
+}
+
+int sealed_open_keys(struct sealed *sealed, struct key_cursor *ret, struct err *err)
+{
+    sqlite3_stmt *select = NULL;
+    int rc = sqlite3_prepare_v2(sealed->db, "SELECT key, seq FROM key ORDER BY key", -1, &select, NULL);
+
+    *ret = (struct key_cursor){0};
+    if (rc != SQLITE_OK)
+        return fail(sealed->db, rc, sealed->name, ".keys", err);
+    return key_cursor_begin(ret, select, err);
 }
 
 void sealed_close(struct sealed *sealed)
@@ -119,6 +160,11 @@ void sealed_close(struct sealed *sealed)
     sqlite3_finalize(sealed->find);
     sqlite3_close(sealed->db);
     free(sealed);
+}
+
+uint64_t sealed_rows(const struct sealed *sealed)
+{
+    return sealed->rows;
 }
 
 uint64_t sealed_twice(const struct sealed *sealed)
@@ -176,289 +222,224 @@ struct sealer {
     struct seal_result result;
 };
 
-/* ---- the merge: one cursor a generation, a heap of them by (key, seq) ---- */
+/* ---- sealing: a merge of the generations' cursors ---- */
 
-struct cursor {
-    sqlite3_stmt *statement;
-    const unsigned char *key; /* of its current row; lives until it is stepped */
-    int key_len;
-    int64_t seq;
-};
-
-struct merge {
+struct sealing {
     const struct seal_job *job;
     struct sealer *sealer; /* says when to hurry and when to stop */
     sqlite3 *from;         /* the segment, read-only */
     sqlite3 *to;           /* SEGMENT.keys.new */
     sqlite3_stmt *insert, *insert_twice;
-    struct cursor *cursors; /* a binary heap, the smallest first */
-    uint32_t cursors_n;
+    struct merge merge; /* of the generations' keys */
     struct bloom bloom;
     struct bloom_hash added[ADD_BEHIND]; /* ring of the last keys: prefetched, not yet in bloom */
-    unsigned char *last;                 /* the key that was written last */
+    char *last;                          /* the key that was written last */
     size_t last_len, last_cap;
     int64_t last_seq;
     uint64_t keys, twice;
 };
 
-static bool before(const struct cursor *a, const struct cursor *b)
-{
-    int len = a->key_len < b->key_len ? a->key_len : b->key_len;
-    int order = memcmp(a->key, b->key, (size_t)len);
-
-    if (order == 0)
-        order = a->key_len - b->key_len;
-    return order < 0 || (order == 0 && a->seq < b->seq);
-}
-
-static void sink(struct merge *merge, uint32_t at)
-{
-    struct cursor moving = merge->cursors[at];
-
-    for (;;) {
-        uint32_t child = at * 2 + 1;
-
-        if (child >= merge->cursors_n)
-            break;
-        if (child + 1 < merge->cursors_n && before(&merge->cursors[child + 1], &merge->cursors[child]))
-            child++;
-        if (!before(&merge->cursors[child], &moving))
-            break;
-        merge->cursors[at] = merge->cursors[child];
-        at = child;
-    }
-    merge->cursors[at] = moving;
-}
-
-/* Steps a cursor to its next row; *ret_more false at its end. */
-static int advance(struct merge *merge, struct cursor *cursor, bool *ret_more, struct err *err)
-{
-    int rc = sqlite3_step(cursor->statement);
-
-    *ret_more = rc == SQLITE_ROW;
-    if (rc == SQLITE_ROW) {
-        cursor->key = sqlite3_column_blob(cursor->statement, 0);
-        cursor->key_len = sqlite3_column_bytes(cursor->statement, 0);
-        cursor->seq = sqlite3_column_int64(cursor->statement, 1);
-        return cursor->key ? 0 : fail(merge->from, SQLITE_NOMEM, merge->job->name, ".db", err);
-    }
-    return rc == SQLITE_DONE ? 0 : fail(merge->from, rc, merge->job->name, ".db", err);
-}
-
 /* Both columns stand in the UNIQUE index: the rows are not read. */
-static int open_cursors(struct merge *merge, struct err *err)
+static int open_cursors(struct sealing *sealing, struct err *err)
 {
-    merge->cursors = mem_zalloc(merge->job->generations, sizeof *merge->cursors);
-    for (uint32_t g = 0; g < merge->job->generations; g++) {
-        struct cursor *cursor = &merge->cursors[merge->cursors_n];
-        bool more;
-        int rc = sqlite3_prepare_v2(merge->from,
+    for (uint32_t g = 0; g < sealing->job->generations; g++) {
+        struct key_cursor cursor = {0};
+        sqlite3_stmt *select = NULL;
+        int rc = sqlite3_prepare_v2(sealing->from,
                                     "SELECT key, seq FROM trade WHERE generation = ?1 ORDER BY key", -1,
-                                    &cursor->statement, NULL);
+                                    &select, NULL);
 
         if (rc != SQLITE_OK)
-            return fail(merge->from, rc, merge->job->name, ".db", err);
-        sqlite3_bind_int64(cursor->statement, 1, g);
-        if (advance(merge, cursor, &more, err) < 0) {
-            merge->cursors_n++;
+            return fail(sealing->from, rc, sealing->job->name, ".db", err);
+        sqlite3_bind_int64(select, 1, g);
+        if (key_cursor_begin(&cursor, select, err) < 0) {
+            key_cursor_close(&cursor);
             return err->code;
         }
-        if (more)
-            merge->cursors_n++;
-        else
-            sqlite3_finalize(cursor->statement);
+        merge_add(&sealing->merge, &cursor);
     }
-    for (uint32_t at = merge->cursors_n / 2; at-- > 0;)
-        sink(merge, at);
+    merge_order(&sealing->merge);
     return 0;
 }
 
-static int write_row(struct merge *merge, sqlite3_stmt *statement, struct err *err)
+static int write_row(struct sealing *sealing, sqlite3_stmt *statement, struct err *err)
 {
     int rc = sqlite3_step(statement);
 
     sqlite3_reset(statement);
-    return rc == SQLITE_DONE ? 0 : fail(merge->to, rc, merge->job->name, ".keys", err);
+    return rc == SQLITE_DONE ? 0 : fail(sealing->to, rc, sealing->job->name, ".keys", err);
 }
 
-static int write_twice(struct merge *merge, const struct cursor *cursor, struct err *err)
+static int write_twice(struct sealing *sealing, const struct key_cursor *cursor, struct err *err)
 {
-    merge->twice++;
-    sqlite3_bind_int64(merge->insert_twice, 1, cursor->seq);
-    sqlite3_bind_text(merge->insert_twice, 2, (const char *)cursor->key, cursor->key_len,
-                      SQLITE_STATIC);
-    sqlite3_bind_int64(merge->insert_twice, 3, merge->last_seq);
-    return write_row(merge, merge->insert_twice, err);
+    sealing->twice++;
+    sqlite3_bind_int64(sealing->insert_twice, 1, cursor->seq);
+    sqlite3_bind_text(sealing->insert_twice, 2, cursor->key, (int)cursor->len, SQLITE_STATIC);
+    sqlite3_bind_int64(sealing->insert_twice, 3, sealing->last_seq);
+    return write_row(sealing, sealing->insert_twice, err);
 }
 
-static void add_to_filter(struct merge *merge, struct bloom_hash hash)
+static void add_to_filter(struct sealing *sealing, struct bloom_hash hash)
 {
-    struct bloom_hash *slot = &merge->added[merge->keys % ADD_BEHIND];
+    struct bloom_hash *slot = &sealing->added[sealing->keys % ADD_BEHIND];
 
-    if (merge->keys++ >= ADD_BEHIND)
-        bloom_add(&merge->bloom, *slot);
-    bloom_prefetch_add(&merge->bloom, hash);
+    if (sealing->keys++ >= ADD_BEHIND)
+        bloom_add(&sealing->bloom, *slot);
+    bloom_prefetch_add(&sealing->bloom, hash);
     *slot = hash;
 }
 
-static void finish_filter(struct merge *merge)
+static void finish_filter(struct sealing *sealing)
 {
-    for (uint64_t i = merge->keys > ADD_BEHIND ? merge->keys - ADD_BEHIND : 0; i < merge->keys; i++)
-        bloom_add(&merge->bloom, merge->added[i % ADD_BEHIND]);
+    for (uint64_t i = sealing->keys > ADD_BEHIND ? sealing->keys - ADD_BEHIND : 0; i < sealing->keys;
+         i++)
+        bloom_add(&sealing->bloom, sealing->added[i % ADD_BEHIND]);
 }
 
-static int write_key(struct merge *merge, const struct cursor *cursor, struct err *err)
+static int write_key(struct sealing *sealing, const struct key_cursor *cursor, struct err *err)
 {
-    size_t len = (size_t)cursor->key_len;
+    size_t len = cursor->len;
 
-    if (merge->keys && len == merge->last_len && memcmp(cursor->key, merge->last, len) == 0)
-        return write_twice(merge, cursor, err);
-    if (merge->last_cap < len) {
-        merge->last_cap = len * 2;
-        merge->last = mem_realloc(merge->last, merge->last_cap, 1);
+    if (sealing->keys && len == sealing->last_len && memcmp(cursor->key, sealing->last, len) == 0)
+        return write_twice(sealing, cursor, err);
+    if (sealing->last_cap < len) {
+        sealing->last_cap = len * 2;
+        sealing->last = mem_realloc(sealing->last, sealing->last_cap, 1);
     }
-    memcpy(merge->last, cursor->key, len);
-    merge->last_len = len;
-    merge->last_seq = cursor->seq;
-    add_to_filter(merge, bloom_hash(merge->job->secret, (const char *)cursor->key, len));
-    sqlite3_bind_text(merge->insert, 1, (const char *)cursor->key, cursor->key_len, SQLITE_STATIC);
-    sqlite3_bind_int64(merge->insert, 2, cursor->seq);
-    return write_row(merge, merge->insert, err);
+    memcpy(sealing->last, cursor->key, len);
+    sealing->last_len = len;
+    sealing->last_seq = cursor->seq;
+    add_to_filter(sealing, bloom_hash(sealing->job->secret, cursor->key, len));
+    sqlite3_bind_text(sealing->insert, 1, cursor->key, (int)cursor->len, SQLITE_STATIC);
+    sqlite3_bind_int64(sealing->insert, 2, cursor->seq);
+    return write_row(sealing, sealing->insert, err);
 }
 
-static int execute(struct merge *merge, const char *sql, struct err *err)
+static int execute(struct sealing *sealing, const char *sql, struct err *err)
 {
-    int rc = sqlite3_exec(merge->to, sql, NULL, NULL, NULL);
+    int rc = sqlite3_exec(sealing->to, sql, NULL, NULL, NULL);
 
-    return rc == SQLITE_OK ? 0 : fail(merge->to, rc, merge->job->name, ".keys", err);
+    return rc == SQLITE_OK ? 0 : fail(sealing->to, rc, sealing->job->name, ".keys", err);
 }
 
 /* As long a rest as the work took: half a core at most goes to sealing, and what it does to caches and
  * memory is spread out, unless another segment waits already. */
-static void rest(const struct merge *merge, int64_t *worked_us)
+static void rest(const struct sealing *sealing, int64_t *worked_us)
 {
     int64_t now_us = clock_thread_us();
     int64_t us = now_us - *worked_us < REST_US_MAX ? now_us - *worked_us : REST_US_MAX;
 
     *worked_us = now_us;
-    if (!atomic_load(&merge->sealer->hurry))
+    if (!atomic_load(&sealing->sealer->hurry))
         usleep((useconds_t)us);
 }
 
 /* Writes the smallest key again and again, a transaction every CHUNK_KEYS. */
-static int write_keys(struct merge *merge, struct err *err)
+static int write_keys(struct sealing *sealing, struct err *err)
 {
     int64_t worked_us = clock_thread_us();
     uint64_t written = 0;
-    bool more;
 
-    while (merge->cursors_n) {
-        if (written % CHUNK_KEYS == 0 && execute(merge, "COMMIT; BEGIN", err) < 0)
+    while (merge_first(&sealing->merge)) {
+        if (written % CHUNK_KEYS == 0 && execute(sealing, "COMMIT; BEGIN", err) < 0)
             return err->code;
         if (++written % PACE_KEYS == 0)
-            rest(merge, &worked_us);
-        if (atomic_load(&merge->sealer->interrupted))
-            return err_set(err, ERR_BUSY, "%s: sealing was interrupted", merge->job->name);
-        if (write_key(merge, &merge->cursors[0], err) < 0 ||
-            advance(merge, &merge->cursors[0], &more, err) < 0)
+            rest(sealing, &worked_us);
+        if (atomic_load(&sealing->sealer->interrupted))
+            return err_set(err, ERR_BUSY, "%s: sealing was interrupted", sealing->job->name);
+        if (write_key(sealing, merge_first(&sealing->merge), err) < 0 ||
+            merge_next(&sealing->merge, err) < 0)
             return err->code;
-        if (!more) {
-            sqlite3_finalize(merge->cursors[0].statement);
-            merge->cursors[0] = merge->cursors[--merge->cursors_n];
-        }
-        if (merge->cursors_n)
-            sink(merge, 0);
     }
-    finish_filter(merge);
-    if (merge->keys + merge->twice != merge->job->rows)
+    finish_filter(sealing);
+    if (sealing->keys + sealing->twice != sealing->job->rows)
         return err_set(err, ERR_CORRUPT, "%s.db: its index names %llu rows where %llu should stand",
-                       merge->job->name, (unsigned long long)(merge->keys + merge->twice),
-                       (unsigned long long)merge->job->rows);
+                       sealing->job->name, (unsigned long long)(sealing->keys + sealing->twice),
+                       (unsigned long long)sealing->job->rows);
     return 0;
 }
 
-static int open_files(struct merge *merge, const char *dir, struct err *err)
+static int open_files(struct sealing *sealing, const char *dir, struct err *err)
 {
     char path[CATALOG_PATH_MAX], pragmas[256];
 
-    catalog_path(path, dir, merge->job->name, ".db");
-    int rc = sqlite3_open_v2(path, &merge->from, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    catalog_path(path, dir, sealing->job->name, ".db");
+    int rc = sqlite3_open_v2(path, &sealing->from, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
 
     if (rc != SQLITE_OK)
-        return fail(merge->from, rc, merge->job->name, ".db", err);
+        return fail(sealing->from, rc, sealing->job->name, ".db", err);
     snprintf(pragmas, sizeof pragmas, "PRAGMA cache_size=-%d", BUILD_CACHE_KIB);
-    sqlite3_exec(merge->from, pragmas, NULL, NULL, NULL);
-    catalog_path(path, dir, merge->job->name, ".keys.new");
+    sqlite3_exec(sealing->from, pragmas, NULL, NULL, NULL);
+    catalog_path(path, dir, sealing->job->name, ".keys.new");
     unlink(path);
-    rc = sqlite3_open_v2(path, &merge->to,
+    rc = sqlite3_open_v2(path, &sealing->to,
                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (rc != SQLITE_OK)
-        return fail(merge->to, rc, merge->job->name, ".keys", err);
+        return fail(sealing->to, rc, sealing->job->name, ".keys", err);
     snprintf(pragmas, sizeof pragmas,
              "PRAGMA page_size=%d; PRAGMA journal_mode=OFF; PRAGMA synchronous=NORMAL; PRAGMA "
              "cache_size=-%d;"
              "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;",
              PAGE_BYTES, BUILD_CACHE_KIB, APPLICATION_ID, USER_VERSION);
-    if (execute(merge, pragmas, err) < 0 || execute(merge, schema, err) < 0)
+    if (execute(sealing, pragmas, err) < 0 || execute(sealing, schema, err) < 0)
         return err->code;
-    if (sqlite3_prepare_v2(merge->to, "INSERT INTO key VALUES (?1, ?2)", -1, &merge->insert, NULL) !=
-            SQLITE_OK ||
-        sqlite3_prepare_v2(merge->to, "INSERT INTO twice VALUES (?1, ?2, ?3)", -1, &merge->insert_twice,
-                           NULL) != SQLITE_OK)
-        return fail(merge->to, SQLITE_ERROR, merge->job->name, ".keys", err);
+    if (sqlite3_prepare_v2(sealing->to, "INSERT INTO key VALUES (?1, ?2)", -1, &sealing->insert,
+                           NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(sealing->to, "INSERT INTO twice VALUES (?1, ?2, ?3)", -1,
+                           &sealing->insert_twice, NULL) != SQLITE_OK)
+        return fail(sealing->to, SQLITE_ERROR, sealing->job->name, ".keys", err);
     return 0;
 }
 
-static int write_meta(struct merge *merge, struct err *err)
+static int write_meta(struct sealing *sealing, struct err *err)
 {
     sqlite3_stmt *insert = NULL;
-    int rc = sqlite3_prepare_v2(merge->to, "INSERT INTO meta VALUES (?1, ?2, ?3)", -1, &insert, NULL);
+    int rc = sqlite3_prepare_v2(sealing->to, "INSERT INTO meta VALUES (?1, ?2, ?3)", -1, &insert, NULL);
 
     if (rc != SQLITE_OK)
-        return fail(merge->to, rc, merge->job->name, ".keys", err);
-    sqlite3_bind_blob(insert, 1, merge->job->meta.id, SEGMENT_ID_BYTES, SQLITE_STATIC);
-    sqlite3_bind_int64(insert, 2, (int64_t)merge->job->rows);
-    sqlite3_bind_int64(insert, 3, (int64_t)merge->twice);
-    int ret = write_row(merge, insert, err);
+        return fail(sealing->to, rc, sealing->job->name, ".keys", err);
+    sqlite3_bind_blob(insert, 1, sealing->job->meta.id, SEGMENT_ID_BYTES, SQLITE_STATIC);
+    sqlite3_bind_int64(insert, 2, (int64_t)sealing->job->rows);
+    sqlite3_bind_int64(insert, 3, (int64_t)sealing->twice);
+    int ret = write_row(sealing, insert, err);
 
     sqlite3_finalize(insert);
-    return ret < 0 ? ret : execute(merge, "COMMIT", err);
+    return ret < 0 ? ret : execute(sealing, "COMMIT", err);
 }
 
-static void close_files(struct merge *merge)
+static void close_files(struct sealing *sealing)
 {
-    for (uint32_t i = 0; i < merge->cursors_n; i++)
-        sqlite3_finalize(merge->cursors[i].statement);
-    sqlite3_finalize(merge->insert);
-    sqlite3_finalize(merge->insert_twice);
-    sqlite3_close(merge->from);
-    sqlite3_close(merge->to);
-    free(merge->cursors);
-    free(merge->last);
+    merge_done(&sealing->merge);
+    sqlite3_finalize(sealing->insert);
+    sqlite3_finalize(sealing->insert_twice);
+    sqlite3_close(sealing->from);
+    sqlite3_close(sealing->to);
+    free(sealing->last);
 }
 
 /* The last row's hash, by which a start knows that the filter belongs to these rows. */
-static int find_origin(struct merge *merge, struct snapshot_origin *ret, struct err *err)
+static int find_origin(struct sealing *sealing, struct snapshot_origin *ret, struct err *err)
 {
     sqlite3_stmt *last = NULL;
-    int rc = sqlite3_prepare_v2(merge->from, "SELECT key, seq FROM trade ORDER BY seq DESC LIMIT 1", -1,
-                                &last, NULL);
+    int rc = sqlite3_prepare_v2(sealing->from, "SELECT key, seq FROM trade ORDER BY seq DESC LIMIT 1",
+                                -1, &last, NULL);
 
-    memcpy(ret->segment_id, merge->job->meta.id, SEGMENT_ID_BYTES);
-    memcpy(ret->secret, merge->job->secret, BLOOM_KEY_BYTES);
+    memcpy(ret->segment_id, sealing->job->meta.id, SEGMENT_ID_BYTES);
+    memcpy(ret->secret, sealing->job->secret, BLOOM_KEY_BYTES);
     if (rc == SQLITE_OK)
         rc = sqlite3_step(last);
     if (rc == SQLITE_ROW) {
         ret->last_seq = sqlite3_column_int64(last, 1);
-        ret->last_hash = bloom_hash(merge->job->secret, sqlite3_column_blob(last, 0),
+        ret->last_hash = bloom_hash(sealing->job->secret, sqlite3_column_blob(last, 0),
                                     (size_t)sqlite3_column_bytes(last, 0))
                              .x;
     } else if (rc == SQLITE_DONE) {
-        ret->last_seq = merge->job->meta.first_seq - 1;
+        ret->last_seq = sealing->job->meta.first_seq - 1;
         ret->last_hash = 0;
     }
-    int result =
-        rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail(merge->from, rc, merge->job->name, ".db", err);
+    int result = rc == SQLITE_ROW || rc == SQLITE_DONE
+                     ? 0
+                     : fail(sealing->from, rc, sealing->job->name, ".db", err);
 
     sqlite3_finalize(last);
     return result;
@@ -481,34 +462,34 @@ static int check_space(const char *dir, const struct seal_job *job, struct err *
 
 static int seal(struct sealer *sealer, const struct seal_job *job, struct bloom *ret, struct err *err)
 {
-    struct merge merge = {.job = job, .sealer = sealer};
+    struct sealing sealing = {.job = job, .sealer = sealer};
     struct snapshot_origin origin;
     const char *dir = sealer->dir;
     char path[CATALOG_PATH_MAX];
 
     if (check_space(dir, job, err) < 0)
         return err->code;
-    bloom_init(&merge.bloom, job->shape);
-    int code = open_files(&merge, dir, err);
+    bloom_init(&sealing.bloom, job->shape);
+    int code = open_files(&sealing, dir, err);
 
     if (code == 0)
-        code = open_cursors(&merge, err);
+        code = open_cursors(&sealing, err);
     if (code == 0)
-        code = write_keys(&merge, err);
+        code = write_keys(&sealing, err);
     if (code == 0)
-        code = write_meta(&merge, err);
+        code = write_meta(&sealing, err);
     if (code == 0)
-        code = find_origin(&merge, &origin, err);
-    close_files(&merge);
+        code = find_origin(&sealing, &origin, err);
+    close_files(&sealing);
     if (code == 0)
         code = catalog_publish(dir, job->name, ".keys.new", ".keys", err);
     if (code == 0)
-        code = snapshot_write_classic(dir, job->name, &origin, &merge.bloom, err);
+        code = snapshot_write_classic(dir, job->name, &origin, &sealing.bloom, err);
     if (code == 0) {
-        *ret = merge.bloom;
+        *ret = sealing.bloom;
         return 0;
     }
-    bloom_done(&merge.bloom);
+    bloom_done(&sealing.bloom);
     catalog_path(path, dir, job->name, ".keys.new");
     unlink(path);
     return code;

@@ -20,6 +20,7 @@ enum {
     BUSY_TIMEOUT_MS = 2000,
     CACHE_KIB = 32 * 1024,     /* page cache of the active segment's connection */
     READ_CACHE_KIB = 8 * 1024, /* of a closed segment's: three times its inner pages */
+    TRIMMED_CACHE_KIB = 256,   /* of one among many */
 };
 
 /* What a segment is made of. docs/format.md explains it. */
@@ -58,6 +59,7 @@ static const char schema[] =
             " WHERE seq BETWEEN ?1 AND ?2 ORDER BY seq")                                               \
     X(READ_CONFLICTS, "SELECT seq, 0, key, received, feed, fingerprint, message FROM conflict"         \
                       " WHERE (seq, fingerprint) > (?1, ?2) ORDER BY seq, fingerprint")                \
+    X(SCAN_REJECTS, "SELECT received, feed, error, line FROM reject ORDER BY id")                      \
     X(KEY_AT, "SELECT key, generation FROM trade WHERE seq = ?1")
 
 #define X(name, sql) S_##name,
@@ -454,8 +456,7 @@ int segment_totals(struct segment *segment, struct segment_totals *ret, struct e
         .last_seq = last,
         .last_generation = (uint32_t)generation,
         .first_received_us = received,
-        /* Where the clock was set back, the last rows look older than the first. */
-        .last_received_us = last_received > received ? last_received : received,
+        .last_received_us = last_received,
         .conflicts = (uint64_t)conflicts,
         .rejects = (uint64_t)rejects,
         .reject_bytes = (uint64_t)reject_bytes,
@@ -747,6 +748,127 @@ int segment_key_at(struct segment *segment, int64_t seq, char *key, size_t key_m
     }
     sqlite3_reset(at);
     return result;
+}
+
+int segment_scan_rejects(struct segment *segment,
+                         int (*on_reject)(void *arg, const struct segment_reject *reject,
+                                          struct err *err),
+                         void *arg, struct err *err)
+{
+    sqlite3_stmt *scan = prepare(segment, S_SCAN_REJECTS, err);
+    int result = 0, rc = SQLITE_DONE;
+
+    if (!scan)
+        return err->code;
+    while (result == 0 && (rc = sqlite3_step(scan)) == SQLITE_ROW) {
+        struct segment_reject reject = {
+            .received_us = sqlite3_column_int64(scan, 0),
+            .feed = (const char *)sqlite3_column_text(scan, 1),
+            .error = (const char *)sqlite3_column_text(scan, 2),
+            .line = sqlite3_column_blob(scan, 3),
+            .line_len = (size_t)sqlite3_column_bytes(scan, 3),
+        };
+
+        result = reject.feed && reject.error ? on_reject(arg, &reject, err)
+                                             : fail(segment, SQLITE_NOMEM, "reading", err);
+    }
+    if (result == 0 && rc != SQLITE_DONE)
+        result = fail(segment, rc, "reading", err);
+    sqlite3_reset(scan);
+    return result;
+}
+
+/* ---- the whole file ---- */
+
+int segment_check_database(struct sqlite3 *db, const char *name, const char *suffix,
+                           void (*on_fault)(void *arg, const char *text), void *arg, struct err *err)
+{
+    sqlite3_stmt *check = NULL;
+    int rc = sqlite3_prepare_v2(db, "PRAGMA integrity_check(100)", -1, &check, NULL);
+
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(check);
+        const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(check, 0) : NULL;
+
+        if (text && strcmp(text, "ok") != 0)
+            on_fault(arg, text);
+    }
+    sqlite3_finalize(check);
+    return rc == SQLITE_DONE ? 0
+                             : err_set(err, (enum err_code)segment_error_code(rc), "%s%s: %s", name,
+                                       suffix, sqlite3_errstr(rc));
+}
+
+int segment_check(struct segment *segment, void (*on_fault)(void *arg, const char *text), void *arg,
+                  struct err *err)
+{
+    return segment_check_database(segment->db, segment->name, ".db", on_fault, arg, err);
+}
+
+void segment_trim(struct segment *segment)
+{
+    char pragma[64];
+
+    snprintf(pragma, sizeof pragma, "PRAGMA cache_size=-%d", TRIMMED_CACHE_KIB);
+    sqlite3_exec(segment->db, pragma, NULL, NULL, NULL);
+    sqlite3_db_release_memory(segment->db);
+}
+
+/* ---- keys in order ---- */
+
+int segment_next_generation(struct segment *segment, int64_t after, int64_t *ret, struct err *err)
+{
+    char query[96];
+
+    snprintf(query, sizeof query, "SELECT min(generation) FROM trade WHERE generation > %lld",
+             (long long)after);
+    return query_int(segment, query, -1, ret, err);
+}
+
+/* Both columns stand in the UNIQUE index: the rows are not read. */
+int segment_open_keys(struct segment *segment, int64_t generation, struct key_cursor *ret,
+                      struct err *err)
+{
+    sqlite3_stmt *select = NULL;
+    int rc =
+        sqlite3_prepare_v2(segment->db, "SELECT key, seq FROM trade WHERE generation = ?1 ORDER BY key",
+                           -1, &select, NULL);
+
+    *ret = (struct key_cursor){0};
+    if (rc != SQLITE_OK)
+        return fail(segment, rc, "reading keys", err);
+    sqlite3_bind_int64(select, 1, generation);
+    return key_cursor_begin(ret, select, err);
+}
+
+int key_cursor_begin(struct key_cursor *cursor, struct sqlite3_stmt *statement, struct err *err)
+{
+    cursor->statement = statement;
+    return key_cursor_next(cursor, err);
+}
+
+int key_cursor_next(struct key_cursor *cursor, struct err *err)
+{
+    int rc = sqlite3_step(cursor->statement);
+    sqlite3 *db = sqlite3_db_handle(cursor->statement);
+
+    cursor->key = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(cursor->statement, 0) : NULL;
+    if (cursor->key) {
+        cursor->len = (size_t)sqlite3_column_bytes(cursor->statement, 0);
+        cursor->seq = sqlite3_column_int64(cursor->statement, 1);
+        return 0;
+    }
+    if (rc == SQLITE_DONE)
+        return 0;
+    rc = rc == SQLITE_ROW ? SQLITE_NOMEM : rc;
+    return err_set(err, (enum err_code)segment_error_code(rc), "%s: reading keys: %s",
+                   sqlite3_db_filename(db, "main"), sqlite3_errmsg(db));
+}
+
+void key_cursor_close(struct key_cursor *cursor)
+{
+    sqlite3_finalize(cursor->statement);
+    *cursor = (struct key_cursor){0};
 }
 
 /* ---- checkpoints ---- */

@@ -273,9 +273,18 @@ static bool get_head(struct reader *reader, uint32_t kind, const struct snapshot
         return refuse(reader, "of another segment");
     if (memcmp(ret->secret_check, ours.secret_check, sizeof ours.secret_check) != 0)
         return refuse(reader, "made with another filter.key");
-    if (ret->bits != expected.bits || ret->hashes != expected.hashes)
+    bool any = expected.bits == 0 && ret->bits >= BLOOM_BITS_MIN &&
+               ret->bits / 8 <= reader->file_bytes && ret->hashes >= 1 &&
+               ret->hashes <= BLOOM_HASHES_MAX;
+
+    if (!any && (ret->bits != expected.bits || ret->hashes != expected.hashes))
         return refuse(reader, "of another shape");
     return true;
+}
+
+static struct bloom_shape shape_of(const struct head *head)
+{
+    return (struct bloom_shape){.bits = head->bits, .hashes = head->hashes};
 }
 
 /* Before anything is allocated: the file is exactly as long as its head says. */
@@ -346,10 +355,10 @@ bool snapshot_read_bank(const char *dir, const char *name, struct snapshot_origi
     struct head head;
     bool ok = open_reader(&reader, dir, name) &&
               get_head(&reader, KIND_BANK, origin, expected, &head) &&
-              check_size(&reader, &head, expected.bits * head.words * sizeof *ret->bits);
+              check_size(&reader, &head, head.bits * head.words * sizeof *ret->bits);
 
     if (ok) {
-        bank_init(ret, expected, head.words ? head.words * 64 : 1);
+        bank_init(ret, shape_of(&head), head.words ? head.words * 64 : 1);
         *ret_first_seqs = mem_zalloc(head.columns, sizeof **ret_first_seqs);
         ok = (ret->words == head.words || refuse(&reader, "damaged")) &&
              get_columns(&reader, ret, head.columns, *ret_first_seqs) &&
@@ -373,10 +382,10 @@ bool snapshot_read_classic(const char *dir, const char *name, struct snapshot_or
     struct head head;
     bool ok = open_reader(&reader, dir, name) &&
               get_head(&reader, KIND_CLASSIC, origin, expected, &head) &&
-              check_size(&reader, &head, (expected.bits + 63) / 64 * 8);
+              check_size(&reader, &head, (head.bits + 63) / 64 * 8);
 
     if (ok) {
-        bloom_init(ret, expected);
+        bloom_init(ret, shape_of(&head));
         ret->keys = head.keys;
         ret->bits_set = head.bits_set;
         ok = get(&reader, ret->words, bloom_memory(ret)) && check_end(&reader);

@@ -22,7 +22,7 @@ static const char help[] =
     "usage: tradesieve export [OPTION...] DATA_DIR\n"
     "\n"
     "Writes the stored trades in the order of their seq, one JSON object a line, whether a daemon\n"
-    "runs or not. A listener with feed replay takes them back; see docs/operations.md.\n"
+    "runs or not. A listener with feed replay takes them back.\n"
     "\n"
     "  --from SEQ    begin with this one (default 1)\n"
     "  --to SEQ      end with this one (default: the last)\n"

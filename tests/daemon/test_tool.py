@@ -413,7 +413,7 @@ class Usage(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr.count(b"\n")), (64, b"", 1), words)
 
     def test_help_and_version_are_answered_everywhere(self):
-        for words in ((), ("send",), ("gen",), ("stats",), ("check",), ("export",)):
+        for words in ((), ("send",), ("gen",), ("stats",), ("check",), ("audit",), ("export",)):
             done = run(*words, "--help")
             self.assertEqual((done.returncode, done.stderr), (0, b""), words)
             self.assertIn(" ".join(("tradesieve", *words)).encode(), done.stdout)
