@@ -28,6 +28,11 @@ def scaled(full, small):
     return full if FULL else small
 
 
+def say(text):
+    """At full size figures are shown even when all is well."""
+    print(text, file=sys.__stdout__ if FULL else None, flush=True)
+
+
 class Process:
     """What the kernel knows of a process."""
 
@@ -119,7 +124,7 @@ class Memory(Hostile):
     @unittest.skipIf(SANITIZED, "memory is the sanitizer's")
     def test_peers_that_never_read_cost_what_the_limits_say(self):
         daemon, grown = self.push_without_reading({"slow_reader_timeout_s": 1, **self.BOUNDED}, 64 * MIB)
-        print(f"grown by {grown() / MIB:.1f} MiB")
+        say(f"grown by {grown() / MIB:.1f} MiB")
         self.assertLess(grown(), self.LIMIT_UNREAD)
         self.assertIn("took no replies", daemon.log())
 
@@ -150,7 +155,7 @@ class Memory(Hostile):
         daemon, process = self.start(limits)
         before = process.forget_peak()
         sent = self.push(daemon, b"a" * MIB, most, 2)
-        print(f"sent {[n >> 20 for n in sent]} MiB, grown by {(process.peak_bytes() - before) / MIB:.1f} MiB")
+        say(f"sent {[n >> 20 for n in sent]} MiB, grown by {(process.peak_bytes() - before) / MIB:.1f} MiB")
         return sent, process.peak_bytes() - before
 
     def test_a_line_without_end_is_cut_and_costs_no_memory(self):
@@ -170,22 +175,22 @@ class Trickle(Hostile):
     def test_a_byte_at_a_time_is_served_and_delays_nobody(self):
         daemon, process = self.start()
         peers = [daemon.peer() for _ in range(scaled(200, 20))]
-        lines = [trade(f"slow-{i}") for i in range(len(peers))]
-        longest = max(map(len, lines))
+        lines = [trade(f"slow-{i:03}") for i in range(len(peers))]
+        length = len(lines[0])
 
         def trickle():
-            for at in range(longest):
+            for at in range(length):
                 for peer, line in zip(peers, lines):
                     peer.send(line[at:at + 1])
-                if FULL:
-                    silence_of([peer.socket for peer in peers if at < longest - 2], 1)()
+                if FULL and at < length - 1:
+                    silence_of([peer.socket for peer in peers], 1)()
                 self.serve()
 
         busy = process.busy(trickle)
         for peer in peers:
             self.assertEqual(peer.reply()["verdict"], "new")
         if FULL:
-            print(f"busy {100 * busy:.1f} %")
+            say(f"busy {100 * busy:.1f} %")
             self.assertLess(busy, 0.1)
 
 
@@ -236,7 +241,7 @@ class Storm(Hostile):
 
     def test_random_peers_that_are_reset_leave_nothing_behind(self):
         seed = int(os.environ.get("TRADESIEVE_SEED", random.randrange(1 << 32)))
-        print(f"TRADESIEVE_SEED={seed}")
+        say(f"TRADESIEVE_SEED={seed}")
         self.random = random.Random(seed)
         daemon, process = self.start({"max_line_bytes": 65536})
         self.strike(daemon, 0)
@@ -247,7 +252,7 @@ class Storm(Hostile):
         answered = self.strike(daemon, n)
         stats = daemon.wait_for_stats("all gone", lambda s: s["connections"]["open"] == 1
                                       and s["trades"]["unanswered"] == 0)
-        print(f"{n} peers in {time.monotonic() - begun:.1f} s, {len(answered)} answered, "
+        say(f"{n} peers in {time.monotonic() - begun:.1f} s, {len(answered)} answered, "
               f"grown by {(process.peak_bytes() - before) / MIB:.1f} MiB")
         trades = stats["trades"]
         self.assertEqual(trades["received"], sum(trades[verdict] for verdict in (
@@ -300,7 +305,7 @@ class Crowd(Hostile):
         outside = [daemon.peer() for _ in range(100)]
         wait_until("a line in the log", lambda: "cannot accept" in daemon.log())
         busy = process.busy(silence_of([peer.socket for peer in outside], 2))
-        print(f"busy {100 * busy:.1f} %")
+        say(f"busy {100 * busy:.1f} %")
         self.assertLess(busy, self.IDLE)
         self.serve()
 
@@ -309,7 +314,7 @@ class Crowd(Hostile):
         self.leave_no_descriptors(daemon)
         asking = [self.http_peer(daemon) for _ in range(10)]
         busy = process.busy(silence_of(asking, 2))
-        print(f"busy {100 * busy:.1f} %")
+        say(f"busy {100 * busy:.1f} %")
         self.assertLess(busy, self.IDLE)
         self.serve()
 
@@ -371,7 +376,7 @@ class Askers(Hostile):
             waits.append(self.seconds_of_livez(daemon))
             self.assertIsNotNone(waits[-1])
             self.assertLess(time.monotonic() - begun, DEADLINE_S)
-        print(f"all closed after {time.monotonic() - begun:.1f} s; /livez took {max(waits):.2f} s at most; "
+        say(f"all closed after {time.monotonic() - begun:.1f} s; /livez took {max(waits):.2f} s at most; "
               f"{min(descriptors)} to {max(descriptors)} descriptors")
         self.assertGreater(max(descriptors) - before, 32)
         self.assertLessEqual(max(descriptors) - before, 64)

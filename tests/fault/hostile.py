@@ -14,14 +14,18 @@ import threading
 import time
 import unittest
 
-from daemon import BUILD, DaemonTest, Peer, trade
+from daemon import BUILD, DaemonTest, Peer, trade, wait_until
 
 CLONE_NEWNET = 0x40000000
 GONE_S = 60       # within which a peer that vanished is to be noticed
 LOSS_MAX = 0.05   # of the rate of trades, while a thousand ask slowly
-ROUNDS = 9
-TRADES = 200000   # a measurement
+ROUNDS = 7
+TRADES = 300000   # a measurement
 ASKERS = 1000
+
+
+def say(text):
+    print(text, file=sys.__stdout__, flush=True)
 
 
 def run(*command):
@@ -101,7 +105,7 @@ class Vanishing(DaemonTest):
         network, daemon = self.start()
         network.vanish()
         seconds = self.seconds_until_gone(daemon, GONE_S)
-        print(f"gone after {seconds} s")
+        say(f"gone after {seconds} s")
         self.assertIsNotNone(seconds)
 
     def test_control_a_peer_that_is_silent_but_there_stays(self):
@@ -122,6 +126,7 @@ class Askers:
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
+        wait_until("places have changed hands", lambda: self.closed > n // 4)
 
     def connect(self):
         asker = socket.socket()
@@ -169,7 +174,9 @@ class Loss(DaemonTest):
         return TRADES / (time.monotonic() - begun)
 
     def loss(self, disturb):
-        """The median over rounds of what is lost with disturb() against without, in alternating order."""
+        """The median over rounds of what is lost with disturb() against without, in alternating order.
+        Rounds were seen to differ by ten per cent either way on two cores, medians by some: this finds a
+        loss that is large, and does not tell one of 5 % from none."""
         daemon = self.started()
         self.rate(daemon, 0)
         losses = []
@@ -183,8 +190,8 @@ class Loss(DaemonTest):
                 rates[True] = self.rate(daemon, 2 * i + 1)
                 disturber.close()
             losses.append(1 - rates[True] / rates[False])
-            print(f"round {i}: {rates[False]:,.0f} trades a second alone, {rates[True]:,.0f} disturbed")
-        print(f"loss: median {100 * statistics.median(losses):.1f} %, "
+            say(f"round {i}: {rates[False]:,.0f} trades a second alone, {rates[True]:,.0f} disturbed")
+        say(f"loss: median {100 * statistics.median(losses):.1f} %, "
               f"{100 * min(losses):.1f} to {100 * max(losses):.1f} %")
         return statistics.median(losses)
 
