@@ -33,8 +33,8 @@ struct writer_config {
     void *arg;                  /* for on_wake: wake the loop, nothing else */
 };
 
-/* Starts the thread, which opens the store; returns at once. State STORE_STARTING until it is open,
- * then READY or FAILED. */
+/* Starts the thread, which opens the store; returns at once. State STORE_STARTING until it is open, also
+ * while it waits for space to open it (the figures' reason says so), then READY or FAILED. */
 int writer_start(struct writer **ret, const struct writer_config *config, struct err *err);
 
 /* Loop thread. Never blocks. A batch that holds no question for the store still goes through, so that

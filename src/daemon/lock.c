@@ -37,7 +37,7 @@ static int say_who(int fd, const char *data_dir, struct err *err)
         return err_set(err, ERR_LOCKED, "data directory %s: a tradesieve audit or export reads it",
                        data_dir);
     if (read(fd, pid, sizeof pid - 1) <= 0)
-        strcpy(pid, "?"); /* it has locked, and has not yet written */
+        strcpy(pid, "?"); /* it has locked, and has not yet written or found no space for it */
     pid[strcspn(pid, "\n")] = '\0';
     return err_set(err, ERR_LOCKED, "data directory %s: another tradesieved (pid %s) has it", data_dir,
                    pid);
@@ -55,7 +55,7 @@ int lock_take(const char *data_dir, int *ret_fd, struct err *err)
 
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         rc = errno == EWOULDBLOCK ? say_who(fd, data_dir, err) : refused(err, data_dir, errno);
-    else if (ftruncate(fd, 0) < 0 || dprintf(fd, "%ld\n", (long)getpid()) < 0)
+    else if (ftruncate(fd, 0) < 0 || (dprintf(fd, "%ld\n", (long)getpid()) < 0 && errno != ENOSPC))
         rc = refused(err, data_dir, errno);
     if (rc < 0) {
         close(fd);

@@ -240,7 +240,8 @@ static int write_whole(const char *dir, const char *name, const void *bytes, siz
     ssize_t n = write(fd, bytes, len);
 
     if (n != (ssize_t)len)
-        err_set(err, ERR_IO, "%s: %s", path, n < 0 ? strerror(errno) : "cut short");
+        err_set(err, n < 0 && errno == ENOSPC ? ERR_FULL : ERR_IO, "%s: %s", path,
+                n < 0 ? strerror(errno) : "cut short");
     close(fd);
     if (n == (ssize_t)len && catalog_publish(dir, name, ".new", "", err) == 0)
         return 0;

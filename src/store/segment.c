@@ -114,6 +114,15 @@ static int fail(const struct segment *segment, int rc, const char *doing, struct
                    system ? ": " : "", system ? strerror(system) : "");
 }
 
+/* A WAL index that finds no space is an I/O error to SQLite. While a file is made or opened nothing of ours
+ * hangs on the commit that it may hit. */
+static int excuse_full_disk(const struct segment *segment, struct err *err)
+{
+    if (err->code == ERR_IO && sqlite3_system_errno(segment->db) == ENOSPC)
+        err->code = ERR_FULL;
+    return err->code;
+}
+
 /* ---- statements ---- */
 
 /* NULL on failure, which err then describes. */
@@ -219,6 +228,8 @@ int segment_create(const char *dir, const char *name, const struct segment_meta 
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
 
     ret = rc == SQLITE_OK ? write_schema(segment, meta, err) : fail(segment, rc, "creating", err);
+    if (ret < 0)
+        ret = excuse_full_disk(segment, err);
     segment_close(segment); /* removes the WAL, which is empty: the file is whole */
     if (ret == 0)
         ret = catalog_publish(dir, name, ".db.new", ".db", err);
@@ -361,8 +372,10 @@ static int begin_segment(struct segment *segment, int rc, bool writable, struct 
         *ret = segment;
         return 0;
     }
+    int code = excuse_full_disk(segment, err);
+
     segment_close(segment);
-    return err->code;
+    return code;
 }
 
 int segment_open(struct segment **ret, const char *dir, const char *name, bool writable,

@@ -237,23 +237,42 @@ static void note_newest(const struct store *store)
         store_event(store, STORE_WARNING, "noting the newest segment: %s", err.text);
 }
 
+/* Opens a segment that was just made. Without space for that it goes again, and nothing has happened: the
+ * log first, for it must not meet a file of that name made later. */
+static int open_next(struct store *store, const char *name, struct segment **ret,
+                     struct segment_meta *ret_meta, struct err *err)
+{
+    static const char *const suffixes[] = {".db-wal", ".db-shm", ".db"};
+
+    if (segment_open(ret, store->data_dir, name, true, ret_meta, err) == 0)
+        return 0;
+    if (err->code == ERR_FULL)
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+            catalog_remove(store->data_dir, name, suffixes[i]);
+    else if (err->code != ERR_CORRUPT)
+        err->code = ERR_IO; /* it stays, empty: the next start goes on in it */
+    return err->code;
+}
+
 int store_roll(struct store *store, int64_t received_us, struct err *err)
 {
     struct store_segment *old = store_active(store);
     int64_t day = clock_day_of_us(received_us);
     char name[SEGMENT_NAME_MAX];
+    struct segment_meta meta;
+    struct segment *db;
 
     if (day < old->meta.day)
         day = old->meta.day; /* segments never go backwards in time */
-    if (create_segment(store, old->number + 1, day, store_next_seq(old), name, err) < 0)
+    if (create_segment(store, old->number + 1, day, store_next_seq(old), name, err) < 0 ||
+        open_next(store, name, &db, &meta, err) < 0)
         return err_prefix(err, "rolling to a new segment");
     store_stop_snapshot(store);
-    append_segment(store, name, old->number + 1);
+    struct store_segment *next = append_segment(store, name, old->number + 1);
+
+    next->db = db;
+    next->meta = meta;
     screen_add_part(&store->screen, store->config.generation_keys, 0);
-    if (open_active(store, err) < 0) {
-        err->code = err->code == ERR_CORRUPT ? ERR_CORRUPT : ERR_IO; /* half rolled: start again */
-        return err_prefix(err, "rolling to a new segment");
-    }
     note_newest(store);
     screen_warm(&store->screen);
     store->roll_wanted = false;

@@ -349,6 +349,39 @@ static int open_store(struct writer *writer, struct err *err)
     return 0;
 }
 
+static void wait_for_space(struct writer *writer)
+{
+    struct timespec until = moment_after(FULL_RETRY_US);
+
+    pthread_mutex_lock(&writer->lock);
+    while (!writer->stop)
+        if (pthread_cond_timedwait(&writer->work, &writer->lock, &until) == ETIMEDOUT)
+            break;
+    pthread_mutex_unlock(&writer->lock);
+    show_progress(writer);
+}
+
+/* Without space it is tried again until there is some: to end would only be to be started again. What was
+ * answered stands in the files meanwhile. A stop may leave the store unopened, which is no failure. */
+static int open_when_there_is_space(struct writer *writer, struct err *err)
+{
+    bool told = false;
+
+    while (open_store(writer, err) < 0) {
+        if (err->code != ERR_FULL || writer->store)
+            return err->code;
+        err_prefix(err, "waiting for space");
+        set_state(writer, STORE_STARTING, err->text);
+        if (!told)
+            pass_on_event(writer, STORE_WARNING, err->text);
+        told = true;
+        wait_for_space(writer);
+        if (must_stop(writer))
+            break;
+    }
+    return 0;
+}
+
 static void serve(struct writer *writer)
 {
     struct batch *list;
@@ -395,12 +428,13 @@ static void give_back_rest(struct writer *writer)
     pthread_mutex_unlock(&writer->lock);
 }
 
-/* After a failure nothing more is written. */
+/* After a failure nothing more is written; a stop may have come before the store was open. */
 static void save_filters(struct writer *writer)
 {
     struct err err;
 
-    if (atomic_load(&writer->state) != STORE_FAILED && store_save_filters(writer->store, &err) < 0)
+    if (writer->store && atomic_load(&writer->state) != STORE_FAILED &&
+        store_save_filters(writer->store, &err) < 0)
         pass_on_event(writer, STORE_WARNING, err.text);
 }
 
@@ -409,9 +443,9 @@ static void *run(void *arg)
     struct writer *writer = arg;
     struct err err;
 
-    if (open_store(writer, &err) < 0)
+    if (open_when_there_is_space(writer, &err) < 0)
         fail(writer, &err);
-    else
+    else if (writer->store)
         serve(writer);
     save_filters(writer);
     store_close(writer->store);

@@ -158,9 +158,13 @@ class Daemon:
         except FileNotFoundError:
             return None
 
+    def wait_for_endpoints(self, deadline_s=DEADLINE_S):
+        """Until the store is open and everything listens."""
+        self.endpoints = wait_until("the endpoints file", self._read_endpoints, deadline_s)
+
     def start(self):
         self.launch()
-        self.endpoints = wait_until("the endpoints file", self._read_endpoints)
+        self.wait_for_endpoints()
         return self
 
     def log(self):
