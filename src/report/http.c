@@ -18,7 +18,6 @@
  * until the watch looks again; libmicrohttpd, if it accepted itself, would try without pause. */
 #include "report/http.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -38,21 +37,21 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/json.h"
+#include "report/query.h"
 
 enum {
     HTTP_CONNECTIONS_MAX = 64,
     HTTP_CROWD = 48,     /* with so many connections places run short */
     HTTP_BACKLOG = 1024, /* a crowd waits in turn rather than by luck: no SYN is dropped */
     HTTP_MEMORY_BYTES =
-        32 * 1024, /* of one connection: request line and headers fit in it or get 4xx */
-    HTTP_KEY_MAX_BYTES = 8 * 1024, /* of /check's key, decoded */
-    HTTP_SILENCE_S = 5,            /* a peer that neither sends nor takes a byte */
-    HTTP_REQUEST_S = 10,           /* from accept to the last byte of the answer */
-    HTTP_CROWDED_MS = 200,         /* in a crowd: to send the request, and again to take the answer */
-    HTTP_WATCH_MS = 1000,          /* how often the watch looks at the peers */
-    HTTP_CROWDED_WATCH_MS = 20,    /* and in a crowd */
-    HTTP_CHECK_MS = 2000,          /* that /check waits for the store */
-    HTTP_PROGRESS_S = 10,          /* a thread that has not come round for so long is stuck */
+        32 * 1024,              /* of one connection: request line and headers fit in it or get 4xx */
+    HTTP_SILENCE_S = 5,         /* a peer that neither sends nor takes a byte */
+    HTTP_REQUEST_S = 10,        /* from accept to the last byte of the answer */
+    HTTP_CROWDED_MS = 200,      /* in a crowd: to send the request, and again to take the answer */
+    HTTP_WATCH_MS = 1000,       /* how often the watch looks at the peers */
+    HTTP_CROWDED_WATCH_MS = 20, /* and in a crowd */
+    HTTP_CHECK_MS = 2000,       /* that /check waits for the store */
+    HTTP_PROGRESS_S = 10,       /* a thread that has not come round for so long is stuck */
 };
 
 /* A connection that the watch looks after. */
@@ -340,47 +339,6 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
     *context = NULL;
 }
 
-static bool is_same_name(const char *a, size_t a_len, const char *b)
-{
-    return strlen(b) == a_len && strncasecmp(a, b, a_len) == 0;
-}
-
-static bool is_ip_address(int family, const char *host, size_t len)
-{
-    char text[INET6_ADDRSTRLEN];
-    struct in6_addr unused;
-
-    if (len >= sizeof text)
-        return false;
-    memcpy(text, host, len);
-    text[len] = '\0';
-    return inet_pton(family, text, &unused) == 1;
-}
-
-/* A page from elsewhere can make a browser ask any address under the page's own name (DNS rebinding):
- * such a request carries that name, so names that nobody configured are turned away. */
-static bool is_host_allowed(const struct http_config *config, const char *host)
-{
-    size_t len = strcspn(host, ":");
-    const char *port = host + len;
-
-    if (host[0] == '[') {
-        const char *end = strchr(host, ']');
-
-        if (!end || !is_ip_address(AF_INET6, host + 1, (size_t)(end - host) - 1))
-            return false;
-        port = end + 1;
-    }
-    if (*port && (*port != ':' || strspn(port + 1, "0123456789") != strlen(port + 1)))
-        return false;
-    if (host[0] == '[' || is_ip_address(AF_INET, host, len) || is_same_name(host, len, "localhost"))
-        return true;
-    for (size_t i = 0; i < config->hosts_n; i++)
-        if (is_same_name(host, len, config->hosts[i]))
-            return true;
-    return false;
-}
-
 static unsigned refuse(unsigned status, const char *reason, char **ret_body)
 {
     *ret_body = json_error(reason);
@@ -432,52 +390,13 @@ static unsigned answer_livez(struct http *http, const char *query, char **ret_bo
     return stuck ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK;
 }
 
-/* Percent-decoding (RFC 3986) and nothing else: '+' is itself. False for a bad escape. */
-static bool decode(const char *at, size_t len, struct text *out)
-{
-    for (size_t i = 0; i < len; i++) {
-        if (at[i] != '%') {
-            text_add_char(out, at[i]);
-            continue;
-        }
-        int high = i + 2 < len ? text_hex_digit(at[i + 1]) : -1;
-        int low = i + 2 < len ? text_hex_digit(at[i + 2]) : -1;
-
-        if (high < 0 || low < 0)
-            return false;
-        text_add_char(out, (char)(high * 16 + low));
-        i += 2;
-    }
-    return true;
-}
-
-/* Finds key=... in a query and decodes it; returns what is wrong, or NULL. */
-static const char *read_key(const char *query, struct text *ret_key)
-{
-    bool found = false;
-
-    for (const char *at = query; at; at = strchr(at, '&')) {
-        at += *at == '&';
-        if (strncmp(at, "key=", 4) != 0)
-            continue;
-        if (found)
-            return "key is given twice";
-        found = true;
-        if (!decode(at + 4, strcspn(at + 4, "&"), ret_key))
-            return "key holds a % that two hexadecimal digits do not follow";
-    }
-    if (!ret_key->len)
-        return "no key: ask /check?key=KEY, percent-encoded";
-    return ret_key->len > HTTP_KEY_MAX_BYTES ? "key is too long" : NULL;
-}
-
 static unsigned answer_check(struct http *http, const char *query, char **ret_body)
 {
     struct store_answer answer;
     struct text key = {0};
     struct err err;
     unsigned status = MHD_HTTP_OK;
-    const char *wrong = read_key(query, &key);
+    const char *wrong = query_read_key(query, &key);
 
     if (wrong) {
         status = refuse(MHD_HTTP_BAD_REQUEST, wrong, ret_body);
@@ -534,7 +453,7 @@ static unsigned answer_request(struct http *http, const struct hosts *hosts, con
 {
     if (hosts->n > 1)
         return refuse(MHD_HTTP_BAD_REQUEST, "more than one Host header", ret_body);
-    if (hosts->first && !is_host_allowed(http->config, hosts->first))
+    if (hosts->first && !query_allows_host(hosts->first, http->config->hosts, http->config->hosts_n))
         return refuse(MHD_HTTP_FORBIDDEN,
                       "the Host header is no IP address, localhost or name in http_hosts", ret_body);
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
