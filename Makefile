@@ -1,7 +1,8 @@
 # tradesieve. A new file under src/ or tests/ needs no edit here.
 #
 #   make [VARIANT=asan|tsan|cov]   both binaries, in build/ or build/VARIANT/ (any other name: as plain)
-#   make check                     every unit and loop test of the variant
+#   make check                     every unit and loop test of the variant, and the corpora of tests/fuzz
+#   make fuzz [SECONDS_EACH=60]    looks for new inputs with libFuzzer (scripts/fuzz)
 #   make hostile                   slow and hostile peers at full size: some minutes, an idle machine
 #   make bench [ARGS=...]          the table of scripts/bench; make peers: the clients of scripts/bench-peers
 #   make soak-kill [CYCLES=1000] [SEED=N]   kill -9 again and again (tests/daemon/test_kill.py)
@@ -30,6 +31,11 @@ OPT      := -O1 -g
 else ifeq ($(VARIANT),cov)
 SAN      := --coverage
 OPT      := -O0 -g
+else ifeq ($(VARIANT),fuzz)
+# clang's alone; its libFuzzer brings the main that tests/fuzz/driver.c is elsewhere.
+SAN      := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+OPT      := -O1 -g
+LIBFUZZER := -fsanitize=fuzzer
 endif
 
 # Instrumented code misleads the warnings of gcc that follow values.
@@ -51,11 +57,14 @@ CORE_OBJ := $(filter-out $(TOOL_OBJ) $(MAINS),$(OBJ))
 LIB_OBJ  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/lib/*.c))
 TEST_SRC := $(wildcard tests/unit/*.c tests/loop/*.c tests/fault/*.c)
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
+FUZZ_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/fuzz_% $(if $(LIBFUZZER),%/driver.c),\
+            $(wildcard tests/fuzz/*.c)))
 BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
 BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
 
-.PHONY: all check tests hostile bench benches peers soak-kill soak-steps install clean FORCE
+.PHONY: all check tests fuzz fuzzers hostile bench benches peers soak-kill soak-steps install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -82,7 +91,18 @@ $(TEST_BIN): $(B)/tests/%: $(B)/tests/%.o $(LIB_OBJ) $(CORE_OBJ) \
 	@echo "  LD    $@"
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(ALL_LIBS) $$(pkg-config --libs check)
 
-tests: all $(TEST_BIN)
+$(FUZZ_BIN): $(B)/tests/%: $(B)/tests/%.o $(FUZZ_OBJ) $(CORE_OBJ) \
+    $(filter-out $(B)/src/tool/main.o,$(TOOL_OBJ))
+	@echo "  LD    $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(LIBFUZZER) $(LDFLAGS) -o $@ $^ $(ALL_LIBS)
+
+fuzzers: $(FUZZ_BIN)
+fuzz:
+	@scripts/packages fuzz
+	@+$(MAKE) VARIANT=fuzz CC=clang fuzzers
+	@scripts/fuzz build/fuzz $(SECONDS_EACH)
+
+tests: all $(TEST_BIN) $(FUZZ_BIN)
 check: tests
 	@scripts/run-tests $(B)
 
@@ -128,4 +148,5 @@ clean:
 	rm -rf build
 
 .SECONDARY:
--include $(OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(TEST_BIN:=.d) $(BENCH_BIN:=.d) $(PEER_BIN:=.d) $(BENCH_OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(LIB_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d) $(BENCH_OBJ:.o=.d) \
+    $(patsubst %,%.d,$(TEST_BIN) $(FUZZ_BIN) $(BENCH_BIN) $(PEER_BIN))
