@@ -6,7 +6,9 @@
 #   make hostile                   slow and hostile peers at full size: some minutes, an idle machine
 #   make bench [ARGS=...]          the table of scripts/bench; make peers: the clients of scripts/bench-peers
 #   make soak-kill [CYCLES=1000] [SEED=N]   kill -9 again and again (tests/daemon/test_kill.py)
+#   make model [SEEDS=10000] [SEED=N]       random operations against a plain map (tests/fault/test_model.c)
 #   make soak-steps                a kill at every single step of a segment's life
+#   make soak-days                 a store of 1,000 daily segments, with its figures
 #   make install | clean
 #   V=1 shows the commands, WERROR=1 makes warnings errors (scripts/test sets it).
 
@@ -64,7 +66,7 @@ BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
 BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
 
-.PHONY: all check tests fuzz fuzzers hostile bench benches peers soak-kill soak-steps install clean FORCE
+.PHONY: all check tests fuzz fuzzers hostile bench benches peers model soak-kill soak-steps soak-days install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -106,6 +108,8 @@ tests: all $(TEST_BIN) $(FUZZ_BIN)
 check: tests
 	@scripts/run-tests $(B)
 
+soak-days: $(B)/tests/fault/test_many_segments
+	TRADESIEVE_SEGMENTS=1000 CK_TIMEOUT_MULTIPLIER=30 $<
 soak-steps: $(B)/tests/fault/test_crash_steps
 	TRADESIEVE_STRIDE=1 CK_TIMEOUT_MULTIPLIER=30 $<
 
@@ -128,6 +132,10 @@ bench: benches
 
 soak-kill: all
 	@CYCLES=$(or $(CYCLES),1000) SEED=$(SEED) TRADESIEVE_BUILD=$(B) python3 tests/lib/run.py tests/daemon/test_kill.py
+
+model: tests
+	@SEEDS=$(or $(SEEDS),10000) TRADESIEVE_SEED=$(or $(SEED),20261201) CK_RUN_CASE=random \
+	    CK_TIMEOUT_MULTIPLIER=30 $(B)/tests/fault/test_model
 
 # What stands in /etc already is the administrator's and stays.
 ETC      := $(DESTDIR)/etc/tradesieve

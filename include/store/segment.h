@@ -67,7 +67,7 @@ struct segment_totals {
     int64_t last_seq;          /* first_seq - 1 when empty */
     uint32_t last_generation;  /* 0 when empty */
     int64_t first_received_us; /* 0 when empty */
-    int64_t last_received_us;  /* of its last row; 0 when empty */
+    int64_t last_received_us;  /* of its newest row among the first and the last 10,000; 0 when empty */
     uint64_t conflicts, rejects, reject_bytes;
 };
 

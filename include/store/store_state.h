@@ -93,6 +93,7 @@ struct store {
     struct sealer *sealer;
     struct store_snapshot snapshot;
     int64_t clock_offset_us; /* wall - monotonic at the start */
+    bool expiry_held;        /* the clock was suspiciously late at the start: nothing expires */
     int64_t expire_next_us;  /* when expiry is looked at next (monotonic) */
     bool distrust;           /* some filter waits for its rebuild: every key is checked exactly */
     bool roll_wanted;        /* a reader pins the WAL */
@@ -128,6 +129,7 @@ int store_last_hash(struct store *store, size_t i, uint64_t *ret, struct err *er
 void store_sum_filter(struct store *store, size_t i); /* filter_sum of a sealed part */
 
 /* upkeep.c */
+void store_judge_clock(struct store *store); /* at the start: holds expiry when the clock looks wrong */
 void store_stop_snapshot(struct store *store); /* waits for one that is being finished, drops another */
 struct snapshot_origin store_origin(const struct store *store, size_t i);
 

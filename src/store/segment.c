@@ -469,7 +469,8 @@ int segment_totals(struct segment *segment, struct segment_totals *ret, struct e
         .last_seq = last,
         .last_generation = (uint32_t)generation,
         .first_received_us = received,
-        .last_received_us = last_received,
+        /* Where the clock was set back, the last rows look older than the first. */
+        .last_received_us = last_received > received ? last_received : received,
         .conflicts = (uint64_t)conflicts,
         .rejects = (uint64_t)rejects,
         .reject_bytes = (uint64_t)reject_bytes,

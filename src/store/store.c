@@ -457,7 +457,6 @@ int store_open(struct store **ret, const struct store_config *config, struct err
     store->config = *config;
     store->data_dir = mem_strdup(config->data_dir);
     store->snapshot.next_us = clock_mono_us() + (int64_t)config->snapshot_interval_s * 1000000;
-    store->clock_offset_us = clock_wall_us() - clock_mono_us();
     pthread_once(&library_once, segment_start_library);
     if (sodium_init() < 0)
         err_set(err, ERR_SYSTEM, "libsodium cannot start: no randomness");
@@ -471,6 +470,7 @@ int store_open(struct store **ret, const struct store_config *config, struct err
                     },
                     secret);
         if (open_segments(store, err) == 0 && sealer_start(&store->sealer, store->data_dir, err) == 0) {
+            store_judge_clock(store);
             screen_warm(&store->screen);
             *ret = store;
             return 0;

@@ -23,6 +23,8 @@ enum {
     CLOCK_JUMP_US = 300 * 1000000, /* wall and monotonic clock further apart: nothing expires */
 };
 
+static const int64_t DAY_US = INT64_C(86400) * 1000000;
+
 /* ---- rebuild and drain ---- */
 
 static int rebuild_marked(struct store *store, struct err *err)
@@ -207,17 +209,41 @@ static int expire_first(struct store *store, struct err *err)
 static bool first_is_due(const struct store *store)
 {
     const struct store_segment *first = &store->segments[0];
-    int64_t oldest_us = clock_wall_us() - (int64_t)store->config.retention_days * 86400000000;
+    int64_t now_us = clock_wall_us();
 
     return store->segments_n > 1 && first->state >= SEGMENT_CLOSED &&
-           !sealer_holds(store->sealer, first->name) && first->last_received_us < oldest_us;
+           !sealer_holds(store->sealer, first->name) &&
+           first->last_received_us < now_us - store->config.retention_days * DAY_US;
+}
+
+void store_judge_clock(struct store *store)
+{
+    const struct store_segment *active = store_active(store);
+    int64_t now_us = clock_wall_us(), newest = 0;
+    int64_t ahead_days = active->meta.day - clock_day_of_us(now_us);
+
+    store->clock_offset_us = now_us - clock_mono_us();
+    for (size_t i = 0; i < store->segments_n; i++)
+        if (newest < store->segments[i].last_received_us)
+            newest = store->segments[i].last_received_us;
+    store->expiry_held = store->config.retention_days && store->segments_n > 1 && newest &&
+                         now_us - newest > store->config.retention_days * DAY_US;
+    if (store->expiry_held)
+        store_event(store, STORE_WARNING,
+                    "the newest trade is %lld days old, so all have expired, or the clock is ahead:"
+                    " nothing expires until the next start",
+                    (long long)((now_us - newest) / DAY_US));
+    if (ahead_days > 1)
+        store_event(store, STORE_WARNING,
+                    "%s lies %lld days ahead of the clock: until then segments end by rows only",
+                    active->name, (long long)ahead_days);
 }
 
 static int expire(struct store *store, struct err *err)
 {
     int64_t now_us = clock_mono_us();
 
-    if (!store->config.retention_days || now_us < store->expire_next_us)
+    if (!store->config.retention_days || store->expiry_held || now_us < store->expire_next_us)
         return 0;
     store->expire_next_us = now_us + EXPIRE_INTERVAL_US;
     if (!first_is_due(store) || !clocks_agree(store))

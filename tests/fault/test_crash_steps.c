@@ -282,6 +282,7 @@ static int expire(void)
     if (store_settle(f.store, &f.err) < 0)
         return -1;
     f.store->expire_next_us = 0;
+    f.store->expiry_held = false; /* as after another start: the last one found old trades only */
     return store_maintain(f.store, &f.err);
 }
 

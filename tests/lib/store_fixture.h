@@ -26,6 +26,7 @@ char *store_fixture_directory(void);
 
 /* Copies the files of one directory into a fresh one, as a kill would leave them; free() the path. */
 char *store_fixture_copy(const char *dir);
+void store_fixture_copy_file(const char *from, const char *to);
 
 #define STORE_FIXTURE_DAY_US (INT64_C(86400) * 1000000)
 
@@ -48,6 +49,10 @@ void store_fixture_open(struct store_fixture *fixture);
 int store_fixture_try_open(struct store_fixture *fixture); /* the error is in err */
 void store_fixture_close(struct store_fixture *fixture);
 void store_fixture_reopen(struct store_fixture *fixture);
+
+/* Killed as it stands, in the middle of a transaction too: the store is closed, and what is opened next is
+ * the directory as the kill left it. */
+void store_fixture_kill(struct store_fixture *fixture);
 
 struct batch *store_fixture_batch(struct store_fixture *fixture, const char *words);
 
@@ -85,9 +90,14 @@ void store_model_close(struct store_model *model);
 /* Holds the verdicts of a committed batch against the map, and puts into it what was new. */
 void store_model_judge(struct store_model *model, const struct batch *batch);
 
-/* Asks the store for every key of the map; compares the totals too. */
+/* The trades before this seq have left the store with their segments; their keys are new again. */
+void store_model_expire(struct store_model *model, int64_t first_seq);
+
+/* Asks the store for one key, or for every key that was ever in the map; the latter compares the totals too. */
+void store_model_check(const struct store_model *model, struct store_fixture *fixture, const char *key);
 void store_model_verify(const struct store_model *model, struct store_fixture *fixture);
-size_t store_model_size(const struct store_model *model);
+size_t store_model_size(const struct store_model *model);                   /* that have not left */
+int64_t store_model_received(const struct store_model *model, int64_t seq); /* when it came, in us */
 
 /* Numbers for random tests (splitmix64). The first seed comes from TRADESIEVE_SEED and is printed. */
 struct store_random {

@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "failing_sql.h"
 #include "store/catalog.h"
 #include "store_fixture.h"
 #include "suite.h"
@@ -265,6 +267,50 @@ START_TEST(a_group_that_meets_a_border_is_committed_on_both_sides_of_it)
     figures_done(&now);
     for (int i = 0; i < 3; i++)
         batch_close(batches[i]);
+}
+END_TEST
+
+/* A group in two segments, of which the second's commit gives rc: the first's verdicts stand, whatever
+ * comes of that. Between the two a commit makes the second segment. */
+static void second_commit_gives(int rc, const char *second)
+{
+    struct batch *batches[3];
+
+    config.store.segment_rows = 4;
+    start_held();
+    submit("a b c");
+    submit("d e");
+    submit("f");
+    failing_sql_arm("COMMIT", 2, rc);
+    release();
+    take(batches, 3);
+    ck_assert_uint_ge(failing_sql_disarm(), 1); /* and the seal thread's, which follows */
+    free(failing_sql_take_last());
+    ck_assert_str_eq(store_fixture_verdicts(batches[0]), "new:1 new:2 new:3");
+    for (int i = 1; i < 3; i++)
+        ck_assert_msg(strncmp(store_fixture_verdicts(batches[i]), second, strlen(second)) == 0, "%s",
+                      store_fixture_verdicts(batches[i]));
+    for (int i = 0; i < 3; i++)
+        batch_close(batches[i]);
+}
+
+START_TEST(a_second_commit_that_is_refused_leaves_the_first_its_verdicts)
+{
+    second_commit_gives(_i ? SQLITE_BUSY : SQLITE_FULL, "retry");
+    wait_for_state(STORE_READY);
+    submit("a b c d e f");
+    says("duplicate:1 duplicate:2 duplicate:3 new:4 new:5 new:6");
+}
+END_TEST
+
+START_TEST(a_second_commit_of_unknown_outcome_leaves_the_first_its_verdicts)
+{
+    second_commit_gives(SQLITE_IOERR_FSYNC, verdict_name(VERDICT_NONE));
+    ck_assert_int_eq(writer_state(writer), STORE_FAILED);
+    stop_and_close();
+    start_ready();
+    submit("a b c d");
+    says("duplicate:1 duplicate:2 duplicate:3 new:4");
 }
 END_TEST
 
@@ -802,6 +848,8 @@ static void add_commits(TCase *cases)
     tcase_add_test(cases, a_commit_takes_no_more_trades_than_it_may);
     tcase_add_test(cases, a_batch_that_asks_nothing_keeps_its_place);
     tcase_add_test(cases, a_group_that_meets_a_border_is_committed_on_both_sides_of_it);
+    tcase_add_loop_test(cases, a_second_commit_that_is_refused_leaves_the_first_its_verdicts, 0, 2);
+    tcase_add_test(cases, a_second_commit_of_unknown_outcome_leaves_the_first_its_verdicts);
     tcase_add_test(cases, a_verdict_is_in_the_file_when_it_comes_back);
     tcase_add_test(cases, stopping_commits_what_was_submitted);
     tcase_add_test(cases, what_is_submitted_before_the_store_is_open_is_judged_too);

@@ -347,18 +347,36 @@ START_TEST(a_foreign_write_that_breaks_the_order_of_rows_stops_the_store)
 }
 END_TEST
 
-/* ---- what a kill leaves ---- */
-
-/* Goes on in a copy of the directory as it is now, as after a kill. */
-static void killed_and_copied(void)
+START_TEST(a_foreign_row_in_the_active_segment_stops_the_store_and_is_a_trade_for_the_next_start)
 {
-    char *copy = store_fixture_copy(f.dir);
-
-    store_fixture_close(&f);
-    free(f.dir);
-    f.dir = copy;
-    f.config.data_dir = copy;
+    says("a b c", "new:1 new:2 new:3");
+    meddle(0, "INSERT INTO trade VALUES (4, 0, 'x', 7, 'by hand', 1, NULL)");
+    ck_assert_int_eq(store_begin(f.store, &f.err), ERR_CORRUPT);
+    store_fixture_reopen(&f);
+    says("x a c y", "duplicate:4 duplicate:1 duplicate:3 new:5");
+    ck_assert_uint_eq(store_fixture_census(&f).denied, 0);
 }
+END_TEST
+
+static const char *const harmless[] = {
+    "UPDATE trade SET message = NULL",
+    "CREATE INDEX by_received ON trade (received)",
+    "VACUUM",
+    "PRAGMA wal_checkpoint(TRUNCATE); UPDATE trade SET feed = 'other'",
+};
+
+START_TEST(a_foreign_write_that_changes_no_key_is_verified_and_served)
+{
+    says("a b c", "new:1 new:2 new:3");
+    meddle(0, harmless[_i]);
+    says("a c d", "duplicate:1 duplicate:3 new:4");
+    told("rebuilt");
+    store_fixture_reopen(&f);
+    says("d e", "duplicate:4 new:5");
+}
+END_TEST
+
+/* ---- what a kill leaves ---- */
 
 START_TEST(after_a_kill_every_committed_row_is_there_and_no_other)
 {
@@ -368,7 +386,7 @@ START_TEST(after_a_kill_every_committed_row_is_there_and_no_other)
     says("k1=2 !x", "conflict:1 invalid");
     must(store_begin(f.store, &f.err));
     must(store_judge(f.store, open_batch, &f.err));
-    killed_and_copied();
+    store_fixture_kill(&f);
     store_fixture_open(&f);
     ck_assert_uint_eq(store_fixture_census(&f).rows, 21);
     ck_assert_uint_eq(store_fixture_figures(&f)->conflicts, 1);
@@ -383,7 +401,7 @@ START_TEST(a_kill_at_every_commit_of_a_run_with_rolls_loses_nothing)
 {
     for (int n = 1; n <= 40; n += 3) {
         store_fixture_send_range(&f, "k", n, n + 2, 3);
-        killed_and_copied();
+        store_fixture_kill(&f);
         store_fixture_open(&f);
         ck_assert_uint_eq(store_fixture_census(&f).rows, (uint64_t)n + 2);
         ck_assert_uint_eq(store_fixture_census(&f).denied, 0);
@@ -508,6 +526,10 @@ static void add_files(TCase *cases)
     tcase_add_test(cases, a_stored_key_that_cannot_be_found_again_stops_the_store);
     tcase_add_test(cases, a_foreign_write_is_answered_by_verification);
     tcase_add_test(cases, a_foreign_write_that_breaks_the_order_of_rows_stops_the_store);
+    tcase_add_test(
+        cases, a_foreign_row_in_the_active_segment_stops_the_store_and_is_a_trade_for_the_next_start);
+    tcase_add_loop_test(cases, a_foreign_write_that_changes_no_key_is_verified_and_served, 0,
+                        (int)(sizeof harmless / sizeof *harmless));
 }
 
 static void add_kills(TCase *cases)
