@@ -107,8 +107,9 @@ int segment_insert(struct segment *segment, const struct segment_row *row, bool 
 int segment_find(struct segment *segment, int64_t generation, const char *key, size_t len,
                  bool *ret_found, struct segment_found *ret, struct err *err);
 
-/* The row of a seq: what sealed_find does not know. ERR_CORRUPT when it is not there. */
-int segment_find_seq(struct segment *segment, int64_t seq, struct segment_found *ret, struct err *err);
+/* The row of a seq: what sealed_find does not know. ERR_CORRUPT when there is none with this key. */
+int segment_find_seq(struct segment *segment, int64_t seq, const char *key, size_t len,
+                     struct segment_found *ret, struct err *err);
 
 /* Whether this version of trade seq is kept already; keeping it. */
 int segment_has_conflict(struct segment *segment, int64_t seq, uint64_t fingerprint, bool *ret,

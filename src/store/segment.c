@@ -47,7 +47,7 @@ static const char schema[] =
     X(INSERT, "INSERT INTO trade (seq, generation, key, received, feed, fingerprint, message)"         \
               " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (generation, key) DO NOTHING")         \
     X(FIND, "SELECT seq, received, fingerprint FROM trade WHERE generation = ?1 AND key = ?2")         \
-    X(FIND_SEQ, "SELECT seq, received, fingerprint FROM trade WHERE seq = ?1")                         \
+    X(FIND_SEQ, "SELECT seq, received, fingerprint FROM trade WHERE seq = ?1 AND key = ?2")            \
     X(HAS_CONFLICT, "SELECT 1 FROM conflict WHERE seq = ?1 AND fingerprint = ?2")                      \
     X(ADD_CONFLICT, "INSERT INTO conflict (seq, fingerprint, received, feed, key, message)"            \
                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6)")                                                \
@@ -578,7 +578,8 @@ int segment_find(struct segment *segment, int64_t generation, const char *key, s
     return step_find(segment, find, ret_found, ret, err);
 }
 
-int segment_find_seq(struct segment *segment, int64_t seq, struct segment_found *ret, struct err *err)
+int segment_find_seq(struct segment *segment, int64_t seq, const char *key, size_t len,
+                     struct segment_found *ret, struct err *err)
 {
     sqlite3_stmt *find = prepare(segment, S_FIND_SEQ, err);
     bool found;
@@ -586,12 +587,12 @@ int segment_find_seq(struct segment *segment, int64_t seq, struct segment_found 
     if (!find)
         return err->code;
     sqlite3_bind_int64(find, 1, seq);
+    bind_text(find, 2, key, len);
     if (step_find(segment, find, &found, ret, err) < 0)
         return err->code;
-    return found
-               ? 0
-               : err_set(err, ERR_CORRUPT, "%s.db: row %lld, which its sealed keys name, is not there",
-                         segment->name, (long long)seq);
+    return found ? 0
+                 : err_set(err, ERR_CORRUPT, "%s.db: row %lld is not the one that its sealed keys name",
+                           segment->name, (long long)seq);
 }
 
 int segment_has_conflict(struct segment *segment, int64_t seq, uint64_t fingerprint, bool *ret,

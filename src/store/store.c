@@ -117,27 +117,38 @@ struct sealed *store_segment_keys(struct store *store, size_t i, struct err *err
     return segment->keys;
 }
 
+/* The row must have the key too: a sealed file that names another one would merge two trades. */
+static int find_sealed(struct store *store, size_t part, const char *key, size_t len, bool *ret_found,
+                       struct segment_found *ret, struct err *err)
+{
+    struct sealed *keys = store_segment_keys(store, part, err);
+    int64_t seq;
+
+    if (!keys || sealed_find(keys, key, len, ret_found, &seq, err) < 0)
+        return err->code;
+    if (!*ret_found)
+        return 0;
+    struct segment *db = store_segment_db(store, part, err);
+
+    return db ? segment_find_seq(db, seq, key, len, ret, err) : err->code;
+}
+
 int store_find(struct store *store, const struct screen_candidate *candidate, const char *key,
                size_t len, bool *ret_found, struct segment_found *ret, struct err *err)
 {
-    bool sealed = candidate->generation < 0;
-    struct sealed *keys = sealed ? store_segment_keys(store, candidate->part, err) : NULL;
-    int64_t seq;
+    size_t part = candidate->part;
 
     *ret_found = false;
-    if (sealed && (!keys || sealed_find(keys, key, len, ret_found, &seq, err) < 0)) {
+    if (candidate->generation < 0) {
+        if (find_sealed(store, part, key, len, ret_found, ret, err) == 0)
+            return 0;
         if (err->code == ERR_CORRUPT) /* derived: the next start makes it anew from the segment */
-            catalog_remove(store->data_dir, store->segments[candidate->part].name, ".keys");
+            catalog_remove(store->data_dir, store->segments[part].name, ".keys");
         return err->code;
     }
-    if (sealed && !*ret_found)
-        return 0;
-    struct segment *db = store_segment_db(store, candidate->part, err);
+    struct segment *db = store_segment_db(store, part, err);
 
-    if (!db)
-        return err->code;
-    return sealed ? segment_find_seq(db, seq, ret, err)
-                  : segment_find(db, candidate->generation, key, len, ret_found, ret, err);
+    return db ? segment_find(db, candidate->generation, key, len, ret_found, ret, err) : err->code;
 }
 
 void store_distrust(struct store *store, size_t part, const char *reason)
@@ -357,6 +368,7 @@ static int spot_check(struct store *store, size_t i, struct err *err)
     for (uint64_t n = 0; n < SPOT_CHECKS && segment->rows && ret == 0; n++) {
         int64_t seq = store_next_seq(segment) - 1 - (int64_t)(segment->rows * n / SPOT_CHECKS);
         int64_t found_seq = 0;
+        struct segment_found row;
         uint32_t generation;
         bool there, found = false;
         size_t len;
@@ -366,6 +378,8 @@ static int spot_check(struct store *store, size_t i, struct err *err)
             ret = sealed_find(segment->keys, key, len, &found, &found_seq, err);
         if (ret == 0 && (!found || found_seq > seq))
             ret = err_set(err, ERR_CORRUPT, "%s.keys: not the keys of these rows", segment->name);
+        else if (ret == 0 && found_seq < seq) /* the key stands twice, or the seq is damaged */
+            ret = segment_find_seq(db, found_seq, key, len, &row, err);
     }
     free(key);
     return ret;

@@ -247,6 +247,66 @@ START_TEST(sealed_keys_that_do_not_hold_the_rows_are_made_again)
 }
 END_TEST
 
+/* A damaged seq would have the trade judged by the content of another. */
+START_TEST(sealed_keys_that_name_the_row_of_another_trade_are_made_again)
+{
+    fill();
+    must(store_settle(f.store, &f.err));
+    char name[SEGMENT_NAME_MAX];
+
+    strcpy(name, f.store->segments[0].name);
+    store_fixture_close(&f);
+    run_sql(name, ".keys", "UPDATE key SET seq = 2 WHERE key = 'k5'");
+    store_fixture_open(&f);
+    ck_assert_uint_eq(sealed_n(), 1);
+    all_are_duplicates(1, 40);
+}
+END_TEST
+
+START_TEST(sealed_keys_damaged_while_running_merge_no_trades)
+{
+    fill();
+    must(store_settle(f.store, &f.err));
+    struct batch *batch = store_fixture_batch(&f, "k5=7");
+
+    store_release(&f.store->segments[0]);
+    run_sql(f.store->segments[0].name, ".keys", "UPDATE key SET seq = 2 WHERE key = 'k5'");
+    must(store_begin(f.store, &f.err));
+    ck_assert_int_eq(store_judge(f.store, batch, &f.err), ERR_CORRUPT);
+    store_rollback(f.store);
+    batch_close(batch);
+    ck_assert(!there_is(f.store->segments[0].name, ".keys"));
+    store_fixture_reopen(&f);
+    must(store_settle(f.store, &f.err));
+    all_are_duplicates(1, 40);
+}
+END_TEST
+
+/* Killed before, while and after the sealed file is written: the copy falls anywhere. */
+START_TEST(a_key_that_stands_twice_is_sealed_through_any_number_of_kills)
+{
+    store_fixture_send(&f, "a b c d");
+    store_fixture_zero_column(&f, 0, 0);
+    ck_assert_str_eq(store_fixture_send(&f, "b"), "new:5");
+    must(store_roll(f.store, f.now_us, &f.err));
+    for (int kill = 0; kill < 30; kill++) {
+        must(store_maintain(f.store, &f.err)); /* the seal thread begins, or is done */
+        for (int i = 0; i < kill * 1000; i++)
+            sealer_is_idle(f.store->sealer); /* gives it some time */
+        store_fixture_kill(&f);
+        store_fixture_open(&f);
+        ck_assert_str_eq(store_fixture_send(&f, "a d b"), sealed_n()
+                                                              ? "duplicate:1 duplicate:4 duplicate:2"
+                                                              : "duplicate:1 duplicate:4 duplicate:5");
+    }
+    must(store_settle(f.store, &f.err));
+    ck_assert_uint_eq(sealed_n(), 1);
+    ck_assert_uint_eq(sealed_twice(store_segment_keys(f.store, 0, &f.err)), 1);
+    ck_assert_str_eq(store_fixture_send(&f, "a b c d e"),
+                     "duplicate:1 duplicate:2 duplicate:3 duplicate:4 new:6");
+}
+END_TEST
+
 START_TEST(a_sealed_filter_that_is_lost_is_built_and_written_again)
 {
     fill();
@@ -808,6 +868,9 @@ static Suite *seal_suite(void)
     tcase_add_test(tcase, a_bank_that_widens_while_it_is_saved_is_not_read_where_it_was);
     tcase_add_test(tcase, sealed_keys_of_rows_that_a_restore_undid_are_not_believed);
     tcase_add_test(tcase, sealed_keys_that_do_not_hold_the_rows_are_made_again);
+    tcase_add_test(tcase, sealed_keys_that_name_the_row_of_another_trade_are_made_again);
+    tcase_add_test(tcase, sealed_keys_damaged_while_running_merge_no_trades);
+    tcase_add_test(tcase, a_key_that_stands_twice_is_sealed_through_any_number_of_kills);
     tcase_add_test(tcase, a_sealed_filter_that_is_lost_is_built_and_written_again);
     tcase_add_test(tcase, the_fullest_filter_may_be_a_sealed_one);
     tcase_add_test(tcase, a_closed_segment_with_a_hot_journal_is_rolled_back_and_served);
