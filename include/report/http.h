@@ -1,6 +1,6 @@
 /* http: the read-only HTTP side, on libmicrohttpd's threads: one that accepts, one a connection.
  *
- * GET and HEAD of /stats, /check, /livez, /readyz. Statistics come from copies, a question about a key
+ * GET and HEAD of /stats, /metrics, /check, /livez, /readyz. Statistics come from copies, a question about a key
  * goes to the store thread and waits with a deadline. Bounded: connections (64), request line and
  * headers (32 KiB), a peer's silence (5 s), and the time from accept to the last byte (10 s), for which
  * a thread of ours looks at the connections once a second. One request a connection. */

@@ -11,6 +11,7 @@
 
 #include "base/histogram.h"
 #include "store/batch.h"
+#include "store/figures.h"
 
 enum { STATS_FEEDS_MAX = 256 };
 
@@ -54,6 +55,10 @@ void stats_set_connections(struct stats *stats, uint64_t open, uint64_t accepted
                            uint64_t refused);
 void stats_set_draining(struct stats *stats);
 void stats_tick(struct stats *stats); /* the loop makes progress */
+
+/* The daemon's state in one word: "starting", "ready", "draining", "store_full" or "failed". One that
+ * drains says so whatever its store could still do; only a failure is louder. */
+const char *stats_state(const struct stats_values *values, enum store_state store);
 
 /* Any thread: a consistent copy. */
 void stats_copy(struct stats *stats, struct stats_values *ret);

@@ -48,10 +48,13 @@ struct figures {
     double target_fpr, predicted_fpr;
     double expected_sum; /* sum of predictions over the questions whose answer was no member */
     uint64_t absent, maybe, true_positive, false_positive, false_negative;
+    uint64_t lookups; /* exact look-ups in the candidates of the maybes */
     uint64_t recent_absent_asked, recent_false_positive; /* over the last 100,000 absent keys */
     uint64_t members_asked, members_maybe, strangers_asked, strangers_maybe; /* self-test */
     /* the store */
     uint64_t rows, bytes, wal_bytes, commits, conflicts, rejects;
+    uint64_t disk_free_bytes, disk_reserve_bytes;
+    bool expiry_held;           /* a clock is not believed: nothing expires */
     int64_t window_start_us;    /* received of the oldest stored trade; 0: nothing stored */
     const char *sqlite_version; /* static; NULL until the store is open */
     struct histogram commit;    /* duration of a group commit: begin to durable */

@@ -50,6 +50,7 @@ struct screen {
     uint64_t predicted_until; /* load of the current column at which it is computed again */
     /* what was asked */
     uint64_t absent, true_positive, false_positive;
+    uint64_t lookups;    /* exact look-ups that the candidates of its maybes cost */
     double expected_sum; /* of `predicted` over absent + false_positive */
     uint8_t *recent;     /* ring of bits over the last absent keys: was it a false positive? */
     uint64_t recent_asked, recent_false;

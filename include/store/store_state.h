@@ -57,6 +57,7 @@ struct store_savepoint {
     uint64_t rows, conflicts, rejects, reject_bytes;
     int64_t first_received_us, last_received_us;
     uint64_t absent, true_positive, false_positive; /* of the screen: asked again, counted once */
+    uint64_t lookups;
     double expected_sum;
 };
 
@@ -92,11 +93,13 @@ struct store {
     struct store_savepoint saved;
     struct sealer *sealer;
     struct store_snapshot snapshot;
-    int64_t clock_offset_us; /* wall - monotonic at the start */
-    bool expiry_held;        /* the clock was suspiciously late at the start: nothing expires */
-    int64_t expire_next_us;  /* when expiry is looked at next (monotonic) */
-    bool distrust;           /* some filter waits for its rebuild: every key is checked exactly */
-    bool roll_wanted;        /* a reader pins the WAL */
+    int64_t clock_offset_us;  /* wall - monotonic at the start */
+    bool expiry_held;         /* the clock was suspiciously late at the start: nothing expires */
+    bool clocks_apart;        /* wall and monotonic clock have moved against each other: likewise */
+    uint64_t disk_free_bytes; /* at the last look */
+    int64_t expire_next_us;   /* when expiry is looked at next (monotonic) */
+    bool distrust;            /* some filter waits for its rebuild: every key is checked exactly */
+    bool roll_wanted;         /* a reader pins the WAL */
     uint64_t use_tick;
     uint64_t false_negatives;
     uint64_t members_asked, members_maybe, strangers_asked, strangers_maybe;

@@ -67,6 +67,18 @@ void text_add_i64(struct text *text, int64_t n)
     text_add_u64(text, n < 0 ? 0 - (uint64_t)n : (uint64_t)n);
 }
 
+void text_add_double(struct text *text, double value)
+{
+    char digits[40];
+
+    for (int precision = 15; precision <= 17; precision++) {
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    text_add_str(text, digits);
+}
+
 void text_add_hex64(struct text *text, uint64_t n)
 {
     char *at = text_reserve(text, 16);

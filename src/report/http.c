@@ -37,6 +37,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "report/json.h"
+#include "report/metrics.h"
 #include "report/query.h"
 
 enum {
@@ -410,16 +411,29 @@ static unsigned answer_check(struct http *http, const char *query, char **ret_bo
     return status;
 }
 
+static unsigned answer_metrics(struct http *http, const char *query, char **ret_body)
+{
+    struct process_values process;
+    struct stats_values stats;
+    struct figures figures;
+
+    (void)query;
+    writer_figures(http->writer, &figures);
+    stats_copy(http->stats, &stats);
+    metrics_process(&process);
+    *ret_body = metrics_text(&stats, &figures, &process);
+    figures_done(&figures);
+    return MHD_HTTP_OK;
+}
+
 static unsigned answer_path(struct http *http, const char *target, char **ret_body)
 {
     static const struct {
         const char *path;
         unsigned (*answer)(struct http *http, const char *query, char **ret_body);
     } routes[] = {
-        {"/stats", answer_stats},
-        {"/check", answer_check},
-        {"/livez", answer_livez},
-        {"/readyz", answer_readyz},
+        {"/stats", answer_stats}, {"/metrics", answer_metrics}, {"/check", answer_check},
+        {"/livez", answer_livez}, {"/readyz", answer_readyz},
     };
     size_t path_len = strcspn(target, "?");
     const char *query = target[path_len] ? target + path_len + 1 : NULL;
@@ -427,7 +441,8 @@ static unsigned answer_path(struct http *http, const char *target, char **ret_bo
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
         if (strlen(routes[i].path) == path_len && memcmp(routes[i].path, target, path_len) == 0)
             return routes[i].answer(http, query, ret_body);
-    return refuse(MHD_HTTP_NOT_FOUND, "there is /stats, /check?key=KEY, /livez and /readyz", ret_body);
+    return refuse(MHD_HTTP_NOT_FOUND, "there is /stats, /metrics, /check?key=KEY, /livez and /readyz",
+                  ret_body);
 }
 
 struct hosts {
@@ -461,8 +476,14 @@ static unsigned answer_request(struct http *http, const struct hosts *hosts, con
     return answer_path(http, target, ret_body);
 }
 
+/* Only metrics are no JSON, and only they begin with a comment. */
+static const char *type_of(const char *body)
+{
+    return body[0] == '#' ? "text/plain; version=0.0.4; charset=utf-8" : "application/json";
+}
+
 /* 4. Takes the body. */
-static enum MHD_Result send_json(struct MHD_Connection *connection, unsigned status, char *body)
+static enum MHD_Result send_body(struct MHD_Connection *connection, unsigned status, char *body)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(strlen(body), body, MHD_RESPMEM_MUST_FREE);
@@ -471,7 +492,7 @@ static enum MHD_Result send_json(struct MHD_Connection *connection, unsigned sta
         free(body);
         return MHD_NO;
     }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type_of(body));
     MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -510,5 +531,5 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
     unsigned status = answer_request(http, &hosts, method, request->target, &body);
 
     set_asked(http, connection, false);
-    return send_json(connection, status, body);
+    return send_body(connection, status, body);
 }

@@ -54,21 +54,18 @@ static void put_i64(cJSON *object, const char *name, int64_t n)
     cJSON_AddRawToObject(object, name, digits);
 }
 
-/* The fewest digits that read back as the same double; JSON has no word for NaN and infinity. */
+/* JSON has no word for NaN and infinity. */
 static void put_double(cJSON *object, const char *name, double value)
 {
-    char digits[NUMBER_TEXT_MAX];
+    struct text digits = {0};
 
     if (!isfinite(value)) {
         cJSON_AddNullToObject(object, name);
         return;
     }
-    for (int precision = 15; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value)
-            break;
-    }
-    cJSON_AddRawToObject(object, name, digits);
+    text_add_double(&digits, value);
+    cJSON_AddRawToObject(object, name, text_terminate(&digits));
+    text_done(&digits);
 }
 
 static void put_ratio(cJSON *object, const char *name, double part, double whole)
@@ -92,25 +89,6 @@ static void put_time(cJSON *object, const char *name, int64_t us)
     text_add_time_us(&text, us);
     cJSON_AddStringToObject(object, name, text_terminate(&text));
     text_done(&text);
-}
-
-/* A daemon that drains says so whatever its store could still do; only a failure is louder. */
-static const char *state_name(const struct stats_values *stats, const struct figures *figures)
-{
-    if (figures->state == STORE_FAILED)
-        return "failed";
-    if (stats->draining)
-        return "draining";
-    switch (figures->state) {
-    case STORE_READY:
-        return "ready";
-    case STORE_FULL:
-        return "store_full";
-    case STORE_FAILED:
-    case STORE_STARTING:
-        break;
-    }
-    return "starting";
 }
 
 static void put_lines(cJSON *root, const struct stats_values *stats)
@@ -297,7 +275,7 @@ char *json_stats(const struct stats_values *stats, const struct figures *figures
 
     cJSON_AddStringToObject(root, "name", "tradesieve");
     cJSON_AddStringToObject(root, "version", TRADESIEVE_VERSION);
-    cJSON_AddStringToObject(root, "state", state_name(stats, figures));
+    cJSON_AddStringToObject(root, "state", stats_state(stats, figures->state));
     put_double(root, "uptime_s", (double)uptime_ms / 1000);
     put_lines(root, stats);
     put_trades(root, stats);
@@ -383,7 +361,7 @@ char *json_check(const char *key, size_t len, const struct store_answer *answer)
 
 char *json_ready(const struct stats_values *stats, const struct figures *figures, bool *ret_ready)
 {
-    const char *state = state_name(stats, figures);
+    const char *state = stats_state(stats, figures->state);
     bool ready = figures->state == STORE_READY && !stats->draining;
     cJSON *root = object_open();
 

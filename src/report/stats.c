@@ -122,3 +122,21 @@ void stats_copy(struct stats *stats, struct stats_values *ret)
     *ret = *lock_values(stats);
     unlock_values(stats);
 }
+
+const char *stats_state(const struct stats_values *values, enum store_state store)
+{
+    if (store == STORE_FAILED)
+        return "failed";
+    if (values->draining)
+        return "draining";
+    switch (store) {
+    case STORE_READY:
+        return "ready";
+    case STORE_FULL:
+        return "store_full";
+    case STORE_FAILED:
+    case STORE_STARTING:
+        break;
+    }
+    return "starting";
+}

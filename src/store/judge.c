@@ -39,6 +39,7 @@ int store_begin(struct store *store, struct err *err)
             .absent = store->screen.absent,
             .true_positive = store->screen.true_positive,
             .false_positive = store->screen.false_positive,
+            .lookups = store->screen.lookups,
             .expected_sum = store->screen.expected_sum,
         };
         if (!foreign_write)
@@ -73,6 +74,7 @@ void store_rollback(struct store *store)
     store->screen.absent = store->saved.absent;
     store->screen.true_positive = store->saved.true_positive;
     store->screen.false_positive = store->saved.false_positive;
+    store->screen.lookups = store->saved.lookups;
     store->screen.expected_sum = store->saved.expected_sum;
     uint32_t g = active->generations_n;
 
@@ -140,6 +142,7 @@ static int find_in_candidates(struct store *store, const struct batch *batch,
     *ret_found = false;
     for (size_t i = 0; i < store->screen.candidates_n && !*ret_found; i++) {
         *ret_part = store->screen.candidates[i].part;
+        store->screen.lookups++;
         if (store_find(store, &store->screen.candidates[i], batch_key(batch, trade), trade->key_len,
                        ret_found, ret, err) < 0)
             return err->code;

@@ -410,6 +410,7 @@ void screen_fill_figures(const struct screen *screen, struct figures *ret)
     ret->maybe = screen->true_positive + screen->false_positive;
     ret->true_positive = screen->true_positive;
     ret->false_positive = screen->false_positive;
+    ret->lookups = screen->lookups;
     ret->recent_absent_asked =
         screen->recent_asked < SCREEN_RECENT_MAX ? screen->recent_asked : SCREEN_RECENT_MAX;
     ret->recent_false_positive = screen->recent_false;

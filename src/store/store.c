@@ -496,11 +496,10 @@ int store_open(struct store **ret, const struct store_config *config, struct err
 
 bool store_is_full(struct store *store)
 {
-    uint64_t free_bytes;
     struct err err;
 
-    return catalog_free_bytes(store->data_dir, &free_bytes, &err) == 0 &&
-           free_bytes < store->config.disk_reserve_bytes;
+    return catalog_free_bytes(store->data_dir, &store->disk_free_bytes, &err) == 0 &&
+           store->disk_free_bytes < store->config.disk_reserve_bytes;
 }
 
 void store_close(struct store *store)
@@ -608,5 +607,8 @@ void store_fill_figures(struct store *store, struct figures *ret)
             ret->window_start_us = segment->first_received_us;
     }
     ret->wal_bytes = segment_wal_bytes(store_active(store)->db);
+    ret->disk_free_bytes = store->disk_free_bytes;
+    ret->disk_reserve_bytes = store->config.disk_reserve_bytes;
+    ret->expiry_held = store->expiry_held || store->clocks_apart;
     ret->sqlite_version = segment_sqlite_version();
 }

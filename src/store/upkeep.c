@@ -177,7 +177,8 @@ static bool clocks_agree(struct store *store)
 {
     int64_t apart_us = clock_wall_us() - clock_mono_us() - store->clock_offset_us;
 
-    if (apart_us < CLOCK_JUMP_US && apart_us > -CLOCK_JUMP_US)
+    store->clocks_apart = apart_us >= CLOCK_JUMP_US || apart_us <= -CLOCK_JUMP_US;
+    if (!store->clocks_apart)
         return true;
     store_event(
         store, STORE_WARNING,

@@ -51,6 +51,19 @@ class HttpTest(DaemonTest):
 
 
 class Answers(HttpTest):
+    def test_metrics_say_what_the_statistics_say(self):
+        self.served.ask(trade("1") + trade("2") + trade("1"))
+        stats = self.json("/stats")
+        response, body = self.request("/metrics")
+        values = dict(line.rsplit(" ", 1) for line in body.splitlines() if not line.startswith("#"))
+        self.assertEqual(response.headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
+        for verdict in ("new", "duplicate", "conflict", "invalid", "ignored", "retry"):
+            name = f'tradesieve_trades_total{{feed="canonical",verdict="{verdict}"}}'
+            self.assertEqual(int(values[name]), stats["trades"][verdict], name)
+        self.assertEqual(int(values["tradesieve_store_rows"]), 2)
+        self.assertEqual(int(values['tradesieve_screen_total{answer="maybe"}']), stats["filter"]["maybe"])
+        self.assertEqual(int(values["tradesieve_screen_lookups_total"]), 1)
+
     def test_every_answer_is_json_that_nobody_keeps(self):
         for target in ("/stats", "/livez", "/readyz", "/check?key=a", "/check", "/nowhere"):
             with self.subTest(target):
