@@ -6,7 +6,7 @@
  *   ERR_BUSY     somebody else held the file too long: roll back, nothing was stored
  *   ERR_CORRUPT  CORRUPT, NOTADB, a foreign application_id, a newer user_version, a broken rule
  *   ERR_SYSTEM   NOMEM, CANTOPEN, PERM, READONLY
- *   ERR_IO       all else; after a COMMIT the outcome is unknown
+ *   ERR_IO       all else, a page that the disk refuses too; after a COMMIT the outcome is unknown
  *
  * What a crash can leave: of create, a file NAME.db.new (removed at the next start); of a commit, a
  * WAL that the next open plays back; of close_writes, a WAL beside a closed segment (closed again). */
@@ -27,6 +27,7 @@ enum {
 };
 
 struct segment;
+struct sqlite3;
 
 struct segment_meta {
     unsigned char id[SEGMENT_ID_BYTES]; /* random: ties derived files to this one */
@@ -197,8 +198,9 @@ int segment_check_database(struct sqlite3 *db, const char *name, const char *suf
 /* The name under which SQLite opens DIR/NAME + suffix as segment_open_still does; free() it. */
 char *segment_still_uri(const char *dir, const char *name, const char *suffix);
 
-/* The enum err_code of a failed SQLite call, as listed above. */
-int segment_error_code(int sqlite_result);
+/* Puts a failed SQLite call's text and enum err_code, as listed above, into err; returns the code. db may be
+ * NULL. */
+int segment_error(struct sqlite3 *db, int sqlite_result, struct err *err);
 
 /* Once, before any other call and any thread: without it SQLite takes a lock at every allocation to
  * count memory that nobody asks about. */

@@ -39,8 +39,8 @@ static const char schema[] =
 
 static int fail(sqlite3 *db, int rc, const char *name, const char *suffix, struct err *err)
 {
-    return err_set(err, (enum err_code)segment_error_code(rc), "%s%s: %s", name, suffix,
-                   db ? sqlite3_errmsg(db) : sqlite3_errstr(rc));
+    segment_error(db, rc, err);
+    return err_prefix(err, "%s%s", name, suffix);
 }
 
 /* ---- the sealed file ---- */
@@ -383,12 +383,11 @@ static int open_files(struct sealing *sealing, const char *dir, struct err *err)
              PAGE_BYTES, BUILD_CACHE_KIB, APPLICATION_ID, USER_VERSION);
     if (execute(sealing, pragmas, err) < 0 || execute(sealing, schema, err) < 0)
         return err->code;
-    if (sqlite3_prepare_v2(sealing->to, "INSERT INTO key VALUES (?1, ?2)", -1, &sealing->insert,
-                           NULL) != SQLITE_OK ||
-        sqlite3_prepare_v2(sealing->to, "INSERT INTO twice VALUES (?1, ?2, ?3)", -1,
-                           &sealing->insert_twice, NULL) != SQLITE_OK)
-        return fail(sealing->to, SQLITE_ERROR, sealing->job->name, ".keys", err);
-    return 0;
+    rc = sqlite3_prepare_v2(sealing->to, "INSERT INTO key VALUES (?1, ?2)", -1, &sealing->insert, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_prepare_v2(sealing->to, "INSERT INTO twice VALUES (?1, ?2, ?3)", -1,
+                                &sealing->insert_twice, NULL);
+    return rc == SQLITE_OK ? 0 : fail(sealing->to, rc, sealing->job->name, ".keys", err);
 }
 
 static int write_meta(struct sealing *sealing, struct err *err)

@@ -81,7 +81,7 @@ struct segment {
 
 /* ---- errors ---- */
 
-int segment_error_code(int rc)
+static enum err_code code_of(int rc)
 {
     switch (rc & 0xff) {
     case SQLITE_FULL:
@@ -105,13 +105,38 @@ int segment_error_code(int rc)
     }
 }
 
+/* SQLite says "corrupt" of a page that the disk would not give (EIO, ENXIO); the file, or its log,
+ * remembers why. 0: it was something else. */
+static int refused_by_disk(sqlite3 *db)
+{
+    sqlite3_file *log = NULL;
+    int error = 0, log_error = 0;
+
+    sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &error);
+    sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (log && log->pMethods)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &log_error);
+    if (log_error == EIO || log_error == ENXIO)
+        return log_error;
+    return error == EIO || error == ENXIO ? error : 0;
+}
+
+int segment_error(sqlite3 *db, int rc, struct err *err)
+{
+    enum err_code code = code_of(rc);
+    int system = db ? sqlite3_system_errno(db) : 0;
+    int refused = db && code == ERR_CORRUPT ? refused_by_disk(db) : 0;
+
+    if (refused)
+        return err_set(err, ERR_IO, "%s: %s", sqlite3_errstr(SQLITE_IOERR), strerror(refused));
+    return err_set(err, code, "%s%s%s", db ? sqlite3_errmsg(db) : sqlite3_errstr(rc),
+                   system ? ": " : "", system ? strerror(system) : "");
+}
+
 static int fail(const struct segment *segment, int rc, const char *doing, struct err *err)
 {
-    int system = segment->db ? sqlite3_system_errno(segment->db) : 0;
-
-    return err_set(err, (enum err_code)segment_error_code(rc), "%s.db: %s: %s%s%s", segment->name,
-                   doing, segment->db ? sqlite3_errmsg(segment->db) : sqlite3_errstr(rc),
-                   system ? ": " : "", system ? strerror(system) : "");
+    segment_error(segment->db, rc, err);
+    return err_prefix(err, "%s.db: %s", segment->name, doing);
 }
 
 /* A WAL index that finds no space is an I/O error to SQLite. While a file is made or opened nothing of ours
@@ -808,10 +833,12 @@ int segment_check_database(struct sqlite3 *db, const char *name, const char *suf
         if (text && strcmp(text, "ok") != 0)
             on_fault(arg, text);
     }
+    if (rc != SQLITE_DONE) {
+        segment_error(db, rc, err);
+        err_prefix(err, "%s%s", name, suffix);
+    }
     sqlite3_finalize(check);
-    return rc == SQLITE_DONE ? 0
-                             : err_set(err, (enum err_code)segment_error_code(rc), "%s%s: %s", name,
-                                       suffix, sqlite3_errstr(rc));
+    return rc == SQLITE_DONE ? 0 : err->code;
 }
 
 int segment_check(struct segment *segment, void (*on_fault)(void *arg, const char *text), void *arg,
@@ -875,9 +902,8 @@ int key_cursor_next(struct key_cursor *cursor, struct err *err)
     }
     if (rc == SQLITE_DONE)
         return 0;
-    rc = rc == SQLITE_ROW ? SQLITE_NOMEM : rc;
-    return err_set(err, (enum err_code)segment_error_code(rc), "%s: reading keys: %s",
-                   sqlite3_db_filename(db, "main"), sqlite3_errmsg(db));
+    segment_error(db, rc == SQLITE_ROW ? SQLITE_NOMEM : rc, err);
+    return err_prefix(err, "%s: reading keys", sqlite3_db_filename(db, "main"));
 }
 
 void key_cursor_close(struct key_cursor *cursor)

@@ -142,7 +142,8 @@ int store_find(struct store *store, const struct screen_candidate *candidate, co
     if (candidate->generation < 0) {
         if (find_sealed(store, part, key, len, ret_found, ret, err) == 0)
             return 0;
-        if (err->code == ERR_CORRUPT) /* derived: the next start makes it anew from the segment */
+        /* Derived: the next start makes it anew from the segment, on other blocks of the disk. */
+        if (err->code == ERR_CORRUPT || err->code == ERR_IO)
             catalog_remove(store->data_dir, store->segments[part].name, ".keys");
         return err->code;
     }
@@ -397,7 +398,7 @@ static int look_for_seal(struct store *store, size_t i, struct err *err)
         store_note_bytes(store, segment);
         return 0;
     }
-    if (err->code != ERR_CORRUPT)
+    if (err->code != ERR_CORRUPT && err->code != ERR_IO)
         return err->code;
     store_event(store, STORE_WARNING, "%s; it is sealed again", err->text);
     sealed_close(segment->keys);
