@@ -5,6 +5,7 @@
 #   make fuzz [SECONDS_EACH=60]    looks for new inputs with libFuzzer (scripts/fuzz)
 #   make hostile                   slow and hostile peers at full size: some minutes, an idle machine
 #   make bench [ARGS=...]          the table of scripts/bench; make peers: the clients of scripts/bench-peers
+#   make failing-calls [LIMIT=n]   every call of the daemon fails once, at most n of each kind
 #   make soak-kill [CYCLES=1000] [SEED=N]   kill -9 again and again (tests/daemon/test_kill.py)
 #   make model [SEEDS=10000] [SEED=N]       random operations against a plain map (tests/fault/test_model.c)
 #   make soak-steps                a kill at every single step of a segment's life
@@ -57,11 +58,12 @@ TOOL_OBJ := $(filter $(B)/src/tool/%,$(OBJ))
 CORE_OBJ := $(filter-out $(TOOL_OBJ) $(MAINS),$(OBJ))
 
 LIB_OBJ  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/lib/*.c))
-TEST_SRC := $(wildcard tests/unit/*.c tests/loop/*.c tests/fault/*.c)
+TEST_SRC := $(wildcard tests/unit/*.c tests/loop/*.c tests/fault/test_*.c)
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/fuzz_% $(if $(LIBFUZZER),%/driver.c),\
             $(wildcard tests/fuzz/*.c)))
+PRELOAD  := $(B)/tests/fault/failing_calls.so
 BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
 BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
@@ -104,7 +106,12 @@ fuzz:
 	@+$(MAKE) VARIANT=fuzz CC=clang fuzzers
 	@scripts/fuzz build/fuzz $(SECONDS_EACH)
 
-tests: all $(TEST_BIN) $(FUZZ_BIN)
+$(PRELOAD): $(B)/%.so: %.c $(B)/flags
+	@mkdir -p $(@D)
+	@echo "  LD    $@"
+	$(Q)$(CC) -D_GNU_SOURCE -std=c11 $(WARN) -O2 -g -fPIC -shared -o $@ $<
+
+tests: all $(TEST_BIN) $(FUZZ_BIN) $(PRELOAD)
 check: tests
 	@scripts/run-tests $(B)
 
@@ -136,6 +143,10 @@ soak-kill: all
 model: tests
 	@SEEDS=$(or $(SEEDS),10000) TRADESIEVE_SEED=$(or $(SEED),20261201) CK_RUN_CASE=random \
 	    CK_TIMEOUT_MULTIPLIER=30 $(B)/tests/fault/test_model
+
+.PHONY: failing-calls
+failing-calls: all $(PRELOAD)
+	@TRADESIEVE_BUILD=$(B) LIMIT=$(or $(LIMIT),0) python3 tests/lib/run.py tests/daemon/test_failing_calls.py
 
 # What stands in /etc already is the administrator's and stays.
 ETC      := $(DESTDIR)/etc/tradesieve

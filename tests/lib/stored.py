@@ -1,6 +1,7 @@
 """What stands in a store whose daemon does not run, read with SQLite alone: none of its code, no filter.
 
-    stored = Stored(data_dir)
+    stored = Stored(data_dir)                   from seq 1
+    stored = Stored(data_dir, first_seq=None)   from whatever seq: earlier segments have expired
     stored.findings     what must not be, a line each; empty when all is well
     stored.trades       key -> (seq, message)
 
@@ -29,10 +30,10 @@ def rows(path, query):
 
 
 class Stored:
-    def __init__(self, data_dir):
+    def __init__(self, data_dir, first_seq=1):
         self.trades = {}
         self.findings = []
-        self.next_seq = 1
+        self.next_seq = first_seq
         for path in segments(data_dir):
             try:
                 self._read(path)
@@ -43,7 +44,7 @@ class Stored:
         self._check_file(path)
         keys = {}
         for seq, key, message in rows(path, "SELECT seq, key, message FROM trade ORDER BY seq"):
-            if seq != self.next_seq:
+            if self.next_seq not in (None, seq):
                 self.findings.append(f"{path}: seq {seq} where {self.next_seq} was due")
             if key in self.trades:
                 self.findings.append(f"{path}: {key} stands twice, as {self.trades[key][0]} and {seq}")
