@@ -10,6 +10,7 @@
 #   make model [SEEDS=10000] [SEED=N]       random operations against a plain map (tests/fault/test_model.c)
 #   make soak-steps                a kill at every single step of a segment's life
 #   make soak-days                 a store of 1,000 daily segments, with its figures
+#   make power-loss [IMAGES=10000] [SEED=N]  power cuts, played (tests/fault/test_power_loss.c)
 #   make install | clean
 #   V=1 shows the commands, WERROR=1 makes warnings errors (scripts/test sets it).
 
@@ -68,7 +69,7 @@ BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
 BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
 
-.PHONY: all check tests fuzz fuzzers hostile bench benches peers model soak-kill soak-steps soak-days install clean FORCE
+.PHONY: all check tests fuzz fuzzers hostile bench benches peers model soak-kill soak-steps soak-days power-loss install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -147,6 +148,9 @@ model: tests
 .PHONY: failing-calls
 failing-calls: all $(PRELOAD)
 	@TRADESIEVE_BUILD=$(B) LIMIT=$(or $(LIMIT),0) python3 tests/lib/run.py tests/daemon/test_failing_calls.py
+
+power-loss: $(B)/tests/fault/test_power_loss
+	@$(if $(SEED),TRADESIEVE_SEED=$(SEED)) TRADESIEVE_IMAGES=$(or $(IMAGES),10000) $<
 
 # What stands in /etc already is the administrator's and stays.
 ETC      := $(DESTDIR)/etc/tradesieve

@@ -8,32 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "disk_journal.h"
 #include "store/store_state.h"
 
 enum {
     FINGERPRINT_DEFAULT = 1,
     VERSIONS_MAX = 8, /* conflicting versions of one key that the map remembers */
 };
-
-/* ---- the disk ---- */
-
-/* In place of the C library's, for SQLite too: what lies below the root vanishes with the test, and no
- * test here is about a power cut. */
-static bool unsynced;
-
-int fsync(int fd)
-{
-    return unsynced ? 0 : (int)syscall(SYS_fsync, fd);
-}
-
-int fdatasync(int fd)
-{
-    return unsynced ? 0 : (int)syscall(SYS_fdatasync, fd);
-}
 
 /* ---- directories ---- */
 
@@ -45,7 +29,7 @@ void store_fixture_make_root(void)
 
     snprintf(root, sizeof root, "%s/tradesieve-test-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(root));
-    unsynced = true;
+    disk_never_sync(); /* what lies below the root vanishes with the test */
 }
 
 static int on_remove(const char *path, const struct stat *info, int type, struct FTW *where)
@@ -64,6 +48,12 @@ static void remove_directory(const char *dir)
 void store_fixture_remove_root(void)
 {
     remove_directory(root);
+}
+
+void store_fixture_remove(char *dir)
+{
+    remove_directory(dir);
+    free(dir);
 }
 
 char *store_fixture_directory(void)

@@ -28,6 +28,9 @@ char *store_fixture_directory(void);
 char *store_fixture_copy(const char *dir);
 void store_fixture_copy_file(const char *from, const char *to);
 
+/* Removes a directory with its files, and frees the path. */
+void store_fixture_remove(char *dir);
+
 #define STORE_FIXTURE_DAY_US (INT64_C(86400) * 1000000)
 
 struct store_fixture {
