@@ -3,6 +3,7 @@
 #   make [VARIANT=asan|tsan|cov]   both binaries, in build/ or build/VARIANT/ (any other name: as plain)
 #   make check                     every unit and loop test of the variant, and the corpora of tests/fuzz
 #   make fuzz [SECONDS_EACH=60]    looks for new inputs with libFuzzer (scripts/fuzz)
+#   make differential [DOCUMENTS=200000] [SEED=N]   the rules read twice (tests/daemon/test_differential.py)
 #   make hostile                   slow and hostile peers at full size: some minutes, an idle machine
 #   make bench [ARGS=...]          the table of scripts/bench; make peers: the clients of scripts/bench-peers
 #   make failing-calls [LIMIT=n]   every call of the daemon fails once, at most n of each kind
@@ -69,7 +70,7 @@ BENCH_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 PEER_BIN  := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/peers/*.c))
 BENCH_OBJ := $(patsubst %.c,$(B)/%.o,$(filter-out tests/bench/bench_%,$(wildcard tests/bench/*.c)))
 
-.PHONY: all check tests fuzz fuzzers hostile bench benches peers model soak-kill soak-steps soak-days power-loss install clean FORCE
+.PHONY: all check tests fuzz fuzzers differential hostile bench benches peers model soak-kill soak-steps soak-days power-loss install clean FORCE
 all: $(B)/tradesieved $(B)/tradesieve
 
 $(B)/tradesieved: $(CORE_OBJ) $(B)/src/daemon/main.o
@@ -106,6 +107,9 @@ fuzz:
 	@scripts/packages fuzz
 	@+$(MAKE) VARIANT=fuzz CC=clang fuzzers
 	@scripts/fuzz build/fuzz $(SECONDS_EACH)
+differential: all
+	@DOCUMENTS=$${DOCUMENTS:-200000} TRADESIEVE_BUILD=$(B) PYTHONPATH=tests/lib \
+	    python3 -m unittest discover -v -s tests/daemon -p test_differential.py -k every_answer
 
 $(PRELOAD): $(B)/%.so: %.c $(B)/flags
 	@mkdir -p $(@D)

@@ -4,7 +4,7 @@
  *   2. the stream is cut into reads, each read's complete lines become a batch, the rest moves on, as in
  *      connection.c; a store of a few lines judges the trades
  *   3. the replies of one read, of single bytes and of two random splits are the same, byte for byte
- *   4. every line that was judged is as judged.h has it */
+ *   4. every line of the one read is as judged.h has it */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +33,7 @@ struct peer {
     struct batch *batch;
     enum ack_mode ack;
     bool begun, over;
+    bool checked;          /* every line is to be as judged.h has it */
     struct stored *stored; /* in order of seq, which begins at 1 */
     size_t stored_n;
     struct text replies;
@@ -111,23 +112,34 @@ static void take_line(struct peer *peer, size_t at, size_t len)
         return;
     feed_judge(peer->feed, &peer->context, peer->batch, at, len, peer->frame.line);
     FUZZ_REQUIRE(peer->batch->lines[peer->batch->lines_n - 1].number == peer->frame.line);
-    judged_check(peer->batch, at, len, &peer->context, peer->feed == profiles_feed(1));
+    if (peer->checked)
+        judged_check(peer->batch, at, len, &peer->context, peer->feed == profiles_feed(1));
 }
 
 /* The batch to the store and back; what follows its lines moves into another. */
 static void submit(struct peer *peer)
 {
-    struct batch *batch = peer->batch;
-    struct batch *next = open_batch();
+    struct batch *batch = peer->batch, *next;
 
     for (size_t i = 0; i < batch->trades_n; i++)
         if (batch->trades[i].verdict == VERDICT_NONE)
             judge(peer, &batch->trades[i]);
     reply_add(&peer->replies, peer->ack, batch, &peer->progress);
+    next = open_batch();
     text_add(&next->bytes, batch->bytes.at + peer->frame.at, batch->bytes.len - peer->frame.at);
     frame_rebase(&peer->frame);
     batch_close(batch);
     peer->batch = next;
+}
+
+/* No complete line: what is there of the next one goes to the front. */
+static void keep_partial(struct peer *peer)
+{
+    struct text *bytes = &peer->batch->bytes;
+
+    bytes->len -= peer->frame.at;
+    memmove(bytes->at, bytes->at + peer->frame.at, bytes->len);
+    frame_rebase(&peer->frame);
 }
 
 static void take_lines(struct peer *peer)
@@ -141,7 +153,10 @@ static void take_lines(struct peer *peer)
             if (result == FRAME_LINE)
                 take_line(peer, at, len);
         }
-        submit(peer);
+        if (peer->batch->lines_n > 0)
+            submit(peer);
+        else
+            keep_partial(peer);
     }
     peer->over |= result == FRAME_TOO_LONG;
 }
@@ -183,6 +198,7 @@ static struct text converse(const uint8_t *data, size_t size, int split, uint64_
     struct peer peer;
 
     open_peer(&peer, data);
+    peer.checked = split == 0;
     for (size_t at = PROLOGUE_BYTES, n; at < size && !peer.over; at += n) {
         size_t rest = size - at;
 
