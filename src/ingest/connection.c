@@ -481,6 +481,8 @@ static bool mark_truncated(struct batch *batch, size_t at, size_t len)
 {
     enum scan_result result = scan_text(batch->bytes.at + at, len, NULL, NULL, NULL);
 
+    if (batch->trades_n > 0 && batch->trades[batch->trades_n - 1].reason == REASON_BAD_JSON)
+        return true; /* by its feed, to which it may have been less deep than to us */
     if (result == SCAN_OK || result == SCAN_TOO_DEEP)
         return false;
     assert(batch->trades_n > 0 && batch->trades[batch->trades_n - 1].verdict == VERDICT_INVALID);

@@ -94,6 +94,11 @@ class Lines(DaemonTest):
         replies = self.started().ask('{"id":"\u00e9'.encode()[:-1])
         self.assertEqual(replies[0]["error"], "bad_json")
 
+    def test_a_replayed_last_line_that_was_cut_off_below_64_levels_is_truncated_too(self):
+        daemon = self.started({"listeners": [{"bind": "127.0.0.1:0", "feed": "replay"}]})
+        self.assertEqual(daemon.ask(b'{"message":' + b"[" * 64)[0]["error"], "bad_json")
+        self.assertEqual(daemon.stats()["lines"], {"received": 1, "truncated": 1})
+
     def test_a_complete_last_line_that_is_no_trade_is_answered_as_with_its_end(self):
         daemon = self.started()
         lines = [rb'{"id":"\ud800"}', rb'{"id":""}', b"5", b"[" * 65 + b"]" * 65]
