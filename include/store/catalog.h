@@ -55,6 +55,10 @@ void catalog_remove(const char *dir, const char *name, const char *suffix);
 /* Bytes of NAME+suffix on disk; 0 when it is not there. */
 uint64_t catalog_bytes(const char *dir, const char *name, const char *suffix);
 
+/* The kind of network file system that dir is on, or NULL: there locks and syncs are others' promises, and
+ * SQLite's WAL mode has its index in memory that only one machine shares. */
+const char *catalog_network_file_system(const char *dir);
+
 /* Bytes that a non-root process may still fill on the file system of dir. */
 int catalog_free_bytes(const char *dir, uint64_t *ret, struct err *err);
 

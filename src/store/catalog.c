@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -224,6 +225,28 @@ int catalog_free_bytes(const char *dir, uint64_t *ret, struct err *err)
         return err_set(err, ERR_IO, "data directory %s: statvfs: %s", dir, strerror(errno));
     *ret = (uint64_t)info.f_bavail * info.f_frsize;
     return 0;
+}
+
+/* statfs(2)'s f_type. Clusters' file systems are among them: another machine may write there. */
+const char *catalog_network_file_system(const char *dir)
+{
+    static const struct {
+        uint32_t type;
+        const char *name;
+    } kinds[] = {
+        {0x6969, "NFS"},      {0xff534d42, "CIFS"},  {0xfe534d42, "SMB"},    {0x517b, "SMB"},
+        {0x65735546, "FUSE"}, {0x01021997, "9P"},    {0x00c36400, "Ceph"},   {0x5346414f, "AFS"},
+        {0x6b414653, "AFS"},  {0x73757245, "Coda"},  {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"},
+        {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"},
+    };
+    struct statfs info;
+
+    if (statfs(dir, &info) < 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if ((uint32_t)info.f_type == kinds[i].type)
+            return kinds[i].name;
+    return NULL;
 }
 
 /* DIR/NAME with these bytes, whole or not at all. */

@@ -275,12 +275,19 @@ static int on_wal_commit(void *arg, sqlite3 *db, const char *schema_name, int pa
     return SQLITE_OK;
 }
 
+/* Whether closing leaves the log where it is, or moves it into the file and removes it. */
+static void leave_log(struct segment *segment, bool leave)
+{
+    sqlite3_db_config(segment->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)leave, NULL);
+}
+
 static int configure(struct segment *segment, bool writable, struct err *err)
 {
     char pragmas[160];
 
     sqlite3_extended_result_codes(segment->db, 1);
     sqlite3_busy_timeout(segment->db, BUSY_TIMEOUT_MS);
+    leave_log(segment, true); /* until it is known to be ours: what is refused stays as it is */
     snprintf(pragmas, sizeof pragmas,
              "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA synchronous=FULL;%s",
              writable ? CACHE_KIB : READ_CACHE_KIB, writable ? " PRAGMA wal_autocheckpoint=0;" : "");
@@ -352,7 +359,10 @@ static int begin_run(struct segment *segment, struct err *err)
              "INSERT INTO run (token, opened, last_seq)"
              " SELECT %lld, %lld, coalesce((SELECT max(seq) FROM trade), first_seq - 1) FROM meta",
              (long long)segment->run, (long long)clock_wall_us());
-    return execute(segment, insert, "opening", err);
+    if (execute(segment, insert, "opening", err) < 0)
+        return err->code;
+    leave_log(segment, false);
+    return 0;
 }
 
 int64_t segment_run(const struct segment *segment)

@@ -461,6 +461,17 @@ static int open_segments(struct store *store, struct err *err)
     return ret;
 }
 
+static void warn_of_network(const struct store *store)
+{
+    const char *kind = catalog_network_file_system(store->data_dir);
+
+    if (kind)
+        store_event(store, STORE_WARNING,
+                    "data directory %s is on %s: what was answered is as durable as that makes it, and"
+                    " another machine's writes would go unnoticed; use a local disk",
+                    store->data_dir, kind);
+}
+
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
 int store_open(struct store **ret, const struct store_config *config, struct err *err)
@@ -473,6 +484,7 @@ int store_open(struct store **ret, const struct store_config *config, struct err
     store->data_dir = mem_strdup(config->data_dir);
     store->snapshot.next_us = clock_mono_us() + (int64_t)config->snapshot_interval_s * 1000000;
     pthread_once(&library_once, segment_start_library);
+    warn_of_network(store);
     if (sodium_init() < 0)
         err_set(err, ERR_SYSTEM, "libsodium cannot start: no randomness");
     else if (catalog_check(store->data_dir, err) == 0 &&

@@ -117,6 +117,7 @@ class Daemon:
 
     def __init__(self, config=None, directory=None, data_dir=None, environment=None, descriptors=None):
         self.descriptors = descriptors  # the hard limit, None: ours
+        self.command = []  # what runs it: a program and its arguments
         self.own_directory = directory is None
         self.directory = directory or tempfile.mkdtemp(prefix="tradesieve-test-")
         self.data_dir = data_dir or os.path.join(self.directory, "data")
@@ -141,7 +142,7 @@ class Daemon:
             self.stderr.close()
         self.stderr = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [os.path.join(BUILD, "tradesieved"), "--config", path, "--data-dir", self.data_dir,
+            [*self.command, os.path.join(BUILD, "tradesieved"), "--config", path, "--data-dir", self.data_dir,
              "--endpoints-file", self.endpoints_file],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr,
             env=self.environment, preexec_fn=self._limit_descriptors if self.descriptors else None)
