@@ -11,7 +11,8 @@
  *
  * TRADESIEVE_SEED repeats a run, TRADESIEVE_IMAGES says how many images are judged. The seal thread works
  * while the store waits for it, which makes the journal a function of the seed. The controls are disks
- * that lie about a sync: their images must be found wrong. */
+ * that lie about a sync: their images must be found wrong. (The sync of a sealed file or of a snapshot is
+ * no control: they are derived, and a start that finds one torn makes it anew.) */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ enum {
     LIVES = 2, /* of a round */
     LIFE_IMAGES = 15,
     ROUND_IMAGES = LIVES * LIFE_IMAGES,
-    CONTROL_ROUNDS = 12, /* at most, until a lie is found out */
+    CONTROL_ROUNDS = 40, /* at most, until a lie is found out */
     STEPS = 60,          /* of a life */
     KEYS = 120,
     BATCHES = 3,
