@@ -52,4 +52,8 @@ void bank_count_bits(struct bank *bank, uint32_t first);
  * shape.hashes positions to ret_positions. */
 int bank_explain(const struct bank *bank, struct bloom_hash hash, uint64_t *ret_positions);
 
+/* Bits [from, to) of one column, densely: bit i of ret (zeroed before) is bit from + i. Some milliseconds a million. */
+void bank_copy_column(const struct bank *bank, uint32_t column, uint64_t from, uint64_t to,
+                      uint64_t *ret);
+
 #endif

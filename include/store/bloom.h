@@ -75,4 +75,7 @@ void bloom_prefetch_add(const struct bloom *bloom, struct bloom_hash hash); /* a
  * positions to ret_positions. */
 int bloom_explain(const struct bloom *bloom, struct bloom_hash hash, uint64_t *ret_positions);
 
+/* Bits [from, to): bit i of ret is bit from + i; those behind the last are 0. */
+void bloom_copy(const struct bloom *bloom, uint64_t from, uint64_t to, uint64_t *ret);
+
 #endif

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "store/batch.h"
 #include "store/figures.h"
+#include "store/view.h"
 
 enum store_event_level { STORE_INFO, STORE_WARNING, STORE_CRITICAL };
 
@@ -87,6 +88,8 @@ int store_settle(struct store *store, struct err *err);
 int store_self_test(struct store *store, struct err *err);
 int store_check(struct store *store, const char *key, size_t len, struct store_answer *ret,
                 struct err *err);
+/* ret says which filter and which of its bits, and is then filled; view_done it. */
+void store_view(struct store *store, struct view *ret);
 void store_fill_figures(struct store *store, struct figures *ret); /* reuses ret's lists */
 
 /* On a clean stop: writes the active filter's snapshot whole, unless the one on the disk holds every row.

@@ -60,6 +60,10 @@ int writer_error(struct writer *writer, struct err *err);
 int writer_check(struct writer *writer, const char *key, size_t len, int deadline_ms,
                  struct store_answer *ret, struct err *err);
 
+/* A copy of a filter's bits, likewise; ret says which. Between two commits. *ret_us: processor time that it took the store thread. */
+int writer_view(struct writer *writer, int deadline_ms, struct view *ret, int64_t *ret_us,
+                struct err *err);
+
 /* Commits what was submitted, closes the store, ends the thread. Finished batches can still be taken
  * until writer_close. */
 void writer_stop(struct writer *writer);

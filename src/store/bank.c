@@ -158,3 +158,12 @@ int bank_explain(const struct bank *bank, struct bloom_hash hash, uint64_t *ret_
     free(mask);
     return zero;
 }
+
+void bank_copy_column(const struct bank *bank, uint32_t column, uint64_t from, uint64_t to,
+                      uint64_t *ret)
+{
+    const uint64_t *word = bank->bits + from * bank->words + column / 64;
+
+    for (uint64_t i = 0; i < to - from; i++, word += bank->words)
+        ret[i / 64] |= (*word >> column % 64 & 1) << i % 64;
+}

@@ -126,3 +126,16 @@ int bloom_explain(const struct bloom *bloom, struct bloom_hash hash, uint64_t *r
     }
     return zero;
 }
+
+void bloom_copy(const struct bloom *bloom, uint64_t from, uint64_t to, uint64_t *ret)
+{
+    uint64_t words = (bloom->shape.bits + 63) / 64, shift = from % 64;
+
+    for (uint64_t at = from, i = 0; at < to; at += 64, i++) {
+        ret[i] = bloom->words[at / 64] >> shift;
+        if (shift && at / 64 + 1 < words)
+            ret[i] |= bloom->words[at / 64 + 1] << (64 - shift);
+        if (to - at < 64)
+            ret[i] &= ((uint64_t)1 << (to - at)) - 1;
+    }
+}

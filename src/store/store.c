@@ -598,6 +598,8 @@ static void fill_segments(struct store *store, struct figures *ret)
 
 void store_fill_figures(struct store *store, struct figures *ret)
 {
+    struct err err;
+
     fill_generations(store, ret);
     fill_segments(store, ret);
     store->figures_whole = false;
@@ -619,6 +621,7 @@ void store_fill_figures(struct store *store, struct figures *ret)
         if (segment->first_received_us)
             ret->window_start_us = segment->first_received_us;
     }
+    catalog_free_bytes(store->data_dir, &store->disk_free_bytes, &err); /* as before where it fails */
     ret->wal_bytes = segment_wal_bytes(store_active(store)->db);
     ret->disk_free_bytes = store->disk_free_bytes;
     ret->disk_reserve_bytes = store->config.disk_reserve_bytes;

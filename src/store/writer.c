@@ -18,18 +18,18 @@ enum {
     LINGER_US = 2000,        /* a stream of trades is let gather so long before a small commit */
     LINGER_FROM_TRADES = 16, /* a stream: the last commit held so many */
     LINGER_ENOUGH_TRADES = 512,
-    QUESTIONS_MAX = 64,      /* questions about keys that may wait at one time */
+    QUESTIONS_MAX = 64,      /* questions that may wait at one time */
     FULL_RETRY_US = 1000000, /* after SQLITE_FULL or BUSY: how long until it is tried again */
 };
 
-/* A question about a key, owned by the asking thread until it is answered or taken back. */
+/* A question, owned by the asking thread until it is answered or taken back. */
 struct question {
     struct question *next;
-    const char *key;
-    size_t len;
-    struct store_answer *answer;
+    int (*answer)(struct store *store, void *arg, struct err *err); /* on the store thread */
+    void *arg;
     struct err *err;
-    int result; /* of store_check */
+    int64_t took_us; /* of processor time, to answer it */
+    int result;      /* of answer */
     enum { WAITING, TAKEN, ANSWERED } state;
 };
 
@@ -229,13 +229,14 @@ static int answer_questions(struct writer *writer, struct err *err)
     struct question *question;
 
     while ((question = take_question(writer))) {
-        int result =
-            store_check(writer->store, question->key, question->len, question->answer, question->err);
+        int64_t began_us = clock_thread_us();
+        int result = question->answer(writer->store, question->arg, question->err);
 
         if (result < 0)
             *err = *question->err;
         pthread_mutex_lock(&writer->lock);
         question->result = result;
+        question->took_us = clock_thread_us() - began_us;
         question->state = ANSWERED;
         pthread_cond_broadcast(&writer->answered);
         pthread_mutex_unlock(&writer->lock);
@@ -552,29 +553,68 @@ static bool add_question(struct writer *writer, struct question *question)
     return true;
 }
 
-int writer_check(struct writer *writer, const char *key, size_t len, int deadline_ms,
-                 struct store_answer *ret, struct err *err)
+static int ask(struct writer *writer, struct question *question, int deadline_ms)
 {
-    struct question question = {.key = key, .len = len, .answer = ret, .err = err};
     struct timespec until = moment_after((int64_t)deadline_ms * 1000);
     int rc = 0;
 
     pthread_mutex_lock(&writer->lock);
-    if (!add_question(writer, &question)) {
+    if (!add_question(writer, question)) {
         pthread_mutex_unlock(&writer->lock);
-        return err_set(err, ERR_BUSY, "the store takes no questions now");
+        return err_set(question->err, ERR_BUSY, "the store takes no questions now");
     }
     pthread_cond_signal(&writer->work);
-    while (question.state == WAITING && rc != ETIMEDOUT)
+    while (question->state == WAITING && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&writer->answered, &writer->lock, &until);
-    if (question.state == WAITING) {
-        take_back_question(writer, &question);
-        question.result = err_set(err, ERR_BUSY, "the store did not answer within %d ms", deadline_ms);
+    if (question->state == WAITING) {
+        take_back_question(writer, question);
+        question->result =
+            err_set(question->err, ERR_BUSY, "the store did not answer within %d ms", deadline_ms);
     }
-    while (question.state == TAKEN) /* one look-up long: it writes to our memory */
+    while (question->state == TAKEN) /* one answer long: it writes to our memory */
         pthread_cond_wait(&writer->answered, &writer->lock);
     pthread_mutex_unlock(&writer->lock);
-    return question.result;
+    return question->result;
+}
+
+struct check {
+    const char *key;
+    size_t len;
+    struct store_answer *ret;
+};
+
+static int answer_check(struct store *store, void *arg, struct err *err)
+{
+    struct check *check = arg;
+
+    return store_check(store, check->key, check->len, check->ret, err);
+}
+
+int writer_check(struct writer *writer, const char *key, size_t len, int deadline_ms,
+                 struct store_answer *ret, struct err *err)
+{
+    struct check check = {key, len, ret};
+
+    return ask(writer, &(struct question){.answer = answer_check, .arg = &check, .err = err},
+               deadline_ms);
+}
+
+static int answer_view(struct store *store, void *arg, struct err *err)
+{
+    (void)err;
+    store_view(store, arg);
+    return 0;
+}
+
+int writer_view(struct writer *writer, int deadline_ms, struct view *ret, int64_t *ret_us,
+                struct err *err)
+{
+    struct question question = {.answer = answer_view, .arg = ret, .err = err};
+
+    if (ask(writer, &question, deadline_ms) < 0)
+        return err->code;
+    *ret_us = question.took_us;
+    return 0;
 }
 
 void writer_stop(struct writer *writer)
