@@ -57,7 +57,7 @@ SRC      := $(wildcard src/*/*.c)
 OBJ      := $(SRC:%.c=$(B)/%.o)
 MAINS    := $(B)/src/daemon/main.o $(B)/src/tool/main.o
 TOOL_OBJ := $(filter $(B)/src/tool/%,$(OBJ))
-CORE_OBJ := $(filter-out $(TOOL_OBJ) $(MAINS),$(OBJ))
+CORE_OBJ := $(filter-out $(TOOL_OBJ) $(MAINS),$(OBJ)) $(B)/page.o
 
 LIB_OBJ  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/lib/*.c))
 TEST_SRC := $(wildcard tests/unit/*.c tests/loop/*.c tests/fault/test_*.c)
@@ -88,6 +88,14 @@ $(B)/flags: FORCE
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
+
+# The files of the page at / are part of the binary.
+$(B)/page.c: scripts/embed src/page $(wildcard src/page/*)
+	@mkdir -p $(@D)
+	@echo "  EMBED src/page"
+	$(Q)scripts/embed src/page/* > $@
+$(B)/page.o: $(B)/page.c $(B)/flags
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -c -o $@ $<
 
 # Tests link everything but the mains; tests/lib is theirs alone.

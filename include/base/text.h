@@ -25,7 +25,7 @@ void text_add_char(struct text *text, char c);
 void text_add_u64(struct text *text, uint64_t n);
 void text_add_i64(struct text *text, int64_t n);
 void text_add_double(struct text *text, double value); /* fewest digits that read back; finite */
-void text_add_hex64(struct text *text, uint64_t n); /* 16 lower-case digits */
+void text_add_hex64(struct text *text, uint64_t n);    /* 16 lower-case digits */
 void text_add_format(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The last n decimal digits of value, which is not negative, at [at, at + n): zeros before it. */

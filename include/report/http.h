@@ -1,7 +1,7 @@
 /* http: the read-only HTTP side, on libmicrohttpd's threads: one that accepts, one a connection.
  *
- * GET and HEAD of /stats, /metrics, /check, /livez, /readyz. Statistics come from copies, a question about a key
- * goes to the store thread and waits with a deadline. Bounded: connections (64), request line and
+ * GET and HEAD of what docs/http.md lists. Statistics come from copies, a question about a key goes to the store
+ * thread and waits with a deadline, what draws a filter is wall.h's. Bounded: connections (64), request line and
  * headers (32 KiB), a peer's silence (5 s), and the time from accept to the last byte (10 s), for which
  * a thread of ours looks at the connections once a second. One request a connection. */
 #ifndef REPORT_HTTP_H
@@ -17,6 +17,7 @@ struct http_config {
     const char *bind;   /* ADDR:PORT or [IPV6]:PORT */
     char *const *hosts; /* names that a Host header may have besides IP addresses, localhost */
     size_t hosts_n;
+    const char *data_dir; /* where the segments are */
 };
 
 struct http;

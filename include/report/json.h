@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/alerts.h"
 #include "report/stats.h"
 #include "store/figures.h"
 #include "store/store.h"
@@ -17,7 +18,8 @@
 char *json_stats(const struct stats_values *stats, const struct figures *figures);
 char *json_check(const char *key, size_t len, const struct store_answer *answer);
 char *json_ready(const struct stats_values *stats, const struct figures *figures, bool *ret_ready);
-char *json_live(const char *stuck);   /* what makes no progress, or NULL */
+char *json_live(const char *stuck); /* what makes no progress, or NULL */
+char *json_alerts(const struct alert *alerts, size_t n);
 char *json_error(const char *reason); /* {"error":reason} */
 
 #endif

@@ -23,8 +23,9 @@ struct bloom_hash measure_stranger(const unsigned char secret[BLOOM_KEY_BYTES], 
 /* As keys [0, n) go in: the points at loads[0] < loads[1] < ..., and in *ret_first_maybe the load at which the
  * first stranger was answered maybe, 0 when none was up to n. n < 2^32 - 1. */
 void measure_curve(struct bloom_shape shape, const struct bloom_hash *keys, size_t n,
-                   const unsigned char secret[BLOOM_KEY_BYTES], uint64_t strangers, const uint64_t *loads,
-                   size_t loads_n, struct measure_point *ret, uint64_t *ret_first_maybe);
+                   const unsigned char secret[BLOOM_KEY_BYTES], uint64_t strangers,
+                   const uint64_t *loads, size_t loads_n, struct measure_point *ret,
+                   uint64_t *ret_first_maybe);
 
 /* With all n keys and k = 1 to hashes_max positions: ret[k - 1]. */
 void measure_sweep(uint64_t bits, uint32_t hashes_max, const struct bloom_hash *keys, size_t n,

@@ -8,6 +8,7 @@
 
 enum response_status {
     RESPONSE_OK = 200,
+    RESPONSE_NOT_MODIFIED = 304,
     RESPONSE_BAD = 400,
     RESPONSE_FORBIDDEN = 403,
     RESPONSE_NOT_FOUND = 404,
@@ -17,7 +18,6 @@ enum response_status {
 
 struct asset;
 
-/* Zero bytes but for the status are an answer without a body. */
 struct response {
     enum response_status status;
     const char *type;          /* of the body, static */

@@ -871,8 +871,10 @@ static void link_parts(struct draft *draft)
 
     config->writer.store.data_dir = config->data_dir;
     config->http_hosts = draft->hosts.at;
-    config->http = (struct http_config){
-        .bind = config->http_bind, .hosts = config->http_hosts, .hosts_n = draft->hosts.n};
+    config->http = (struct http_config){.bind = config->http_bind,
+                                        .hosts = config->http_hosts,
+                                        .hosts_n = draft->hosts.n,
+                                        .data_dir = config->data_dir};
     draft->hosts = (struct texts){0};
 }
 

@@ -5,7 +5,7 @@
  *   2. on_target keeps the request's target as it was sent, because libmicrohttpd's own decoding turns
  *      '+' into a space and ends a text at %00
  *   3. on_request lets a body pass, then asks the Host header, the method and the path, in this order
- *   4. a route makes a status and a JSON body, which are queued with "Connection: close"
+ *   4. a route makes a response (response.h), which is queued with "Connection: close"
  *   5. on_completed frees the target, on_peer forgets the connection
  *
  * What fails: a peer that is silent is dropped by libmicrohttpd's time-out; one that trickles would
@@ -24,6 +24,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,9 +37,13 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "report/alerts.h"
+#include "report/asset.h"
 #include "report/json.h"
 #include "report/metrics.h"
 #include "report/query.h"
+#include "report/response.h"
+#include "report/wall.h"
 
 enum {
     HTTP_CONNECTIONS_MAX = 64,
@@ -52,6 +57,7 @@ enum {
     HTTP_WATCH_MS = 1000,       /* how often the watch looks at the peers */
     HTTP_CROWDED_WATCH_MS = 20, /* and in a crowd */
     HTTP_CHECK_MS = 2000,       /* that /check waits for the store */
+    HTTP_WALL_MAX = 16,         /* questions of wall.h at a time, their answers under way included */
     HTTP_PROGRESS_S = 10,       /* a thread that has not come round for so long is stuck */
 };
 
@@ -68,6 +74,8 @@ struct http {
     const struct http_config *config;
     struct stats *stats;
     struct writer *writer;
+    struct wall *wall;
+    _Atomic int placed; /* requests that hold a place of the wall */
     struct MHD_Daemon *daemon;
     struct address address; /* that it really has */
     int listener;           /* the watch accepts */
@@ -83,6 +91,7 @@ struct http {
 struct request {
     char *target; /* as sent: path, '?', query */
     bool seen;    /* on_request was called for it before */
+    bool placed;  /* it holds a place of the wall */
 };
 
 static void *on_target(void *arg, const char *target, struct MHD_Connection *connection);
@@ -159,6 +168,7 @@ static void close_http(struct http *http)
         close(http->listener);
     if (http->wake >= 0)
         close(http->wake);
+    wall_close(http->wall);
     pthread_mutex_destroy(&http->lock);
     free(http);
 }
@@ -171,6 +181,7 @@ int http_start(struct http **ret, const struct http_config *config, struct stats
     http->config = config;
     http->stats = stats;
     http->writer = writer;
+    http->wall = wall_open(config->data_dir, writer);
     http->listener = http->wake = -1;
     http->peers.next = http->peers.previous = &http->peers;
     pthread_mutex_init(&http->lock, NULL);
@@ -193,6 +204,7 @@ void http_stop(struct http *http)
         return;
     eventfd_write(http->wake, 1);
     pthread_join(http->watch, NULL);
+    wall_stop(http->wall);
     close_http(http);
 }
 
@@ -330,24 +342,33 @@ static void on_completed(void *arg, struct MHD_Connection *connection, void **co
                          enum MHD_RequestTerminationCode code)
 {
     struct request *request = *context;
+    struct http *http = arg;
 
-    (void)arg;
     (void)connection;
     (void)code;
+    if (request && request->placed)
+        atomic_fetch_sub(&http->placed, 1);
     if (request)
         free(request->target);
     free(request);
     *context = NULL;
 }
 
-static unsigned refuse(unsigned status, const char *reason, char **ret_body)
+static bool is_path(const char *path, const char *target, size_t len)
 {
-    *ret_body = json_error(reason);
-    return status;
+    return strlen(path) == len && memcmp(path, target, len) == 0;
 }
 
-/* Each route returns the status and, in *ret_body, what to free() after it was sent. */
-static unsigned answer_stats(struct http *http, const char *query, char **ret_body)
+/* What stands behind the '?', NULL when there is none. */
+static const char *query_of(const char *target)
+{
+    const char *mark = strchr(target, '?');
+
+    return mark ? mark + 1 : NULL;
+}
+
+/* Each route makes the answer to a query. */
+static void answer_stats(struct http *http, const char *query, struct response *ret)
 {
     struct stats_values stats;
     struct figures figures;
@@ -355,12 +376,11 @@ static unsigned answer_stats(struct http *http, const char *query, char **ret_bo
     (void)query;
     writer_figures(http->writer, &figures);
     stats_copy(http->stats, &stats);
-    *ret_body = json_stats(&stats, &figures);
+    response_json(ret, RESPONSE_OK, json_stats(&stats, &figures));
     figures_done(&figures);
-    return MHD_HTTP_OK;
 }
 
-static unsigned answer_readyz(struct http *http, const char *query, char **ret_body)
+static void answer_readyz(struct http *http, const char *query, struct response *ret)
 {
     struct stats_values stats;
     struct figures figures;
@@ -369,49 +389,68 @@ static unsigned answer_readyz(struct http *http, const char *query, char **ret_b
     (void)query;
     writer_figures(http->writer, &figures);
     stats_copy(http->stats, &stats);
-    *ret_body = json_ready(&stats, &figures, &ready);
+    char *body = json_ready(&stats, &figures, &ready);
+
+    response_json(ret, ready ? RESPONSE_OK : RESPONSE_UNAVAILABLE, body);
     figures_done(&figures);
-    return ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
 }
 
-static unsigned answer_livez(struct http *http, const char *query, char **ret_body)
+/* What makes no progress, or NULL. */
+static const char *find_stuck(struct http *http, const struct stats_values *stats)
+{
+    int64_t oldest_us = clock_mono_us() - (int64_t)HTTP_PROGRESS_S * 1000000;
+
+    if (stats->loop_progress_us < oldest_us)
+        return "the loop makes no progress";
+    if (writer_progress_us(http->writer) < oldest_us)
+        return "the store makes no progress";
+    return NULL;
+}
+
+static void answer_livez(struct http *http, const char *query, struct response *ret)
 {
     struct stats_values stats;
-    const char *stuck = NULL;
 
     (void)query;
     stats_copy(http->stats, &stats);
-    int64_t oldest_us = clock_mono_us() - (int64_t)HTTP_PROGRESS_S * 1000000;
+    const char *stuck = find_stuck(http, &stats);
 
-    if (stats.loop_progress_us < oldest_us)
-        stuck = "the loop makes no progress";
-    else if (writer_progress_us(http->writer) < oldest_us)
-        stuck = "the store makes no progress";
-    *ret_body = json_live(stuck);
-    return stuck ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK;
+    response_json(ret, stuck ? RESPONSE_UNAVAILABLE : RESPONSE_OK, json_live(stuck));
 }
 
-static unsigned answer_check(struct http *http, const char *query, char **ret_body)
+static void answer_alerts(struct http *http, const char *query, struct response *ret)
 {
-    struct store_answer answer;
+    struct alert alerts[ALERTS_N];
+    struct stats_values stats;
+    struct figures figures;
+
+    (void)query;
+    writer_figures(http->writer, &figures);
+    stats_copy(http->stats, &stats);
+    alerts_judge(&stats, &figures, find_stuck(http, &stats), alerts);
+    response_json(ret, RESPONSE_OK, json_alerts(alerts, ALERTS_N));
+    figures_done(&figures);
+}
+
+static void answer_check(struct http *http, const char *query, struct response *ret)
+{
+    struct store_answer answer = {0};
     struct text key = {0};
     struct err err;
-    unsigned status = MHD_HTTP_OK;
     const char *wrong = query_read_key(query, &key);
 
     if (wrong) {
-        status = refuse(MHD_HTTP_BAD_REQUEST, wrong, ret_body);
+        response_refuse(ret, RESPONSE_BAD, wrong);
     } else if (writer_check(http->writer, key.at, key.len, HTTP_CHECK_MS, &answer, &err) < 0) {
-        status = refuse(MHD_HTTP_SERVICE_UNAVAILABLE, err.text, ret_body);
+        response_refuse(ret, RESPONSE_UNAVAILABLE, err.text);
     } else {
-        *ret_body = json_check(key.at, key.len, &answer);
+        response_json(ret, RESPONSE_OK, json_check(key.at, key.len, &answer));
         store_answer_done(&answer);
     }
     text_done(&key);
-    return status;
 }
 
-static unsigned answer_metrics(struct http *http, const char *query, char **ret_body)
+static void answer_metrics(struct http *http, const char *query, struct response *ret)
 {
     struct process_values process;
     struct stats_values stats;
@@ -421,86 +460,167 @@ static unsigned answer_metrics(struct http *http, const char *query, char **ret_
     writer_figures(http->writer, &figures);
     stats_copy(http->stats, &stats);
     metrics_process(&process);
-    *ret_body = metrics_text(&stats, &figures, &process);
+    response_json(ret, RESPONSE_OK, metrics_text(&stats, &figures, &process));
+    ret->type = "text/plain; version=0.0.4; charset=utf-8";
     figures_done(&figures);
-    return MHD_HTTP_OK;
 }
 
-static unsigned answer_path(struct http *http, const char *target, char **ret_body)
+/* An answer may be large, and is in memory until it is sent: so many at a time. */
+static bool take_place(struct http *http, struct request *request)
+{
+    request->placed = atomic_fetch_add(&http->placed, 1) < HTTP_WALL_MAX;
+    if (!request->placed)
+        atomic_fetch_sub(&http->placed, 1);
+    return request->placed;
+}
+
+static void answer_wall(struct http *http, struct request *request, size_t path_len,
+                        struct response *ret)
 {
     static const struct {
         const char *path;
-        unsigned (*answer)(struct http *http, const char *query, char **ret_body);
+        void (*answer)(struct wall *wall, const char *query, struct response *ret);
     } routes[] = {
-        {"/stats", answer_stats}, {"/metrics", answer_metrics}, {"/check", answer_check},
-        {"/livez", answer_livez}, {"/readyz", answer_readyz},
+        {"/bits", wall_bits},
+        {"/owners", wall_owners},
+        {"/curve", wall_curve},
+        {"/sweep", wall_sweep},
     };
-    size_t path_len = strcspn(target, "?");
-    const char *query = target[path_len] ? target + path_len + 1 : NULL;
 
-    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
-        if (strlen(routes[i].path) == path_len && memcmp(routes[i].path, target, path_len) == 0)
-            return routes[i].answer(http, query, ret_body);
-    return refuse(MHD_HTTP_NOT_FOUND, "there is /stats, /metrics, /check?key=KEY, /livez and /readyz",
-                  ret_body);
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
+        if (!is_path(routes[i].path, request->target, path_len))
+            continue;
+        if (take_place(http, request))
+            routes[i].answer(http->wall, query_of(request->target), ret);
+        else
+            response_refuse(ret, RESPONSE_UNAVAILABLE, "too many such questions at a time: ask again");
+        return;
+    }
+    response_refuse(ret, RESPONSE_NOT_FOUND,
+                    "there is /, /stats, /metrics, /check?key=KEY, /livez, /readyz, /alerts, /bits, "
+                    "/owners, /curve and /sweep");
 }
 
-struct hosts {
-    const char *first; /* NULL: none */
-    size_t n;
+static void answer_path(struct http *http, struct request *request, struct response *ret)
+{
+    static const struct {
+        const char *path;
+        void (*answer)(struct http *http, const char *query, struct response *ret);
+    } routes[] = {
+        {"/stats", answer_stats}, {"/metrics", answer_metrics}, {"/check", answer_check},
+        {"/livez", answer_livez}, {"/readyz", answer_readyz},   {"/alerts", answer_alerts},
+    };
+    size_t path_len = strcspn(request->target, "?");
+
+    ret->asset = asset_find(request->target, path_len);
+    if (ret->asset) {
+        ret->status = RESPONSE_OK;
+        return;
+    }
+    for (size_t i = 0; i < sizeof routes / sizeof *routes; i++)
+        if (is_path(routes[i].path, request->target, path_len)) {
+            routes[i].answer(http, query_of(request->target), ret);
+            return;
+        }
+    answer_wall(http, request, path_len, ret);
+}
+
+struct headers {
+    const char *host; /* the first; NULL: none */
+    size_t hosts_n;
+    const char *if_none_match; /* NULL: none */
 };
 
 static enum MHD_Result on_header(void *arg, enum MHD_ValueKind kind, const char *name,
                                  const char *value)
 {
-    struct hosts *hosts = arg;
+    struct headers *headers = arg;
 
     (void)kind;
-    if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 && hosts->n++ == 0)
-        hosts->first = value ? value : "";
+    if (strcasecmp(name, MHD_HTTP_HEADER_HOST) == 0 && headers->hosts_n++ == 0)
+        headers->host = value ? value : "";
+    if (strcasecmp(name, MHD_HTTP_HEADER_IF_NONE_MATCH) == 0)
+        headers->if_none_match = value;
     return MHD_YES;
 }
 
 /* HTTP/1.1 demands a Host header, which libmicrohttpd checks; what remains without one is older. Of two,
  * something before us may have looked at the other one. */
-static unsigned answer_request(struct http *http, const struct hosts *hosts, const char *method,
-                               const char *target, char **ret_body)
+static void answer_request(struct http *http, const struct headers *headers, const char *method,
+                           struct request *request, struct response *ret)
 {
-    if (hosts->n > 1)
-        return refuse(MHD_HTTP_BAD_REQUEST, "more than one Host header", ret_body);
-    if (hosts->first && !query_allows_host(hosts->first, http->config->hosts, http->config->hosts_n))
-        return refuse(MHD_HTTP_FORBIDDEN,
-                      "the Host header is no IP address, localhost or name in http_hosts", ret_body);
-    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-        return refuse(MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only", ret_body);
-    return answer_path(http, target, ret_body);
+    if (headers->hosts_n > 1)
+        response_refuse(ret, RESPONSE_BAD, "more than one Host header");
+    else if (headers->host &&
+             !query_allows_host(headers->host, http->config->hosts, http->config->hosts_n))
+        response_refuse(ret, RESPONSE_FORBIDDEN,
+                        "the Host header is no IP address, localhost or name in http_hosts");
+    else if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        response_refuse(ret, RESPONSE_NOT_ALLOWED, "GET and HEAD only");
+    else
+        answer_path(http, request, ret);
+    if (ret->asset && headers->if_none_match && asset_matches(ret->asset, headers->if_none_match))
+        ret->status = RESPONSE_NOT_MODIFIED;
 }
 
-/* Only metrics are no JSON, and only they begin with a comment. */
-static const char *type_of(const char *body)
+/* Nothing runs in the page that is not a file of ours. */
+static void add_page_headers(struct MHD_Response *response, const struct asset *asset)
 {
-    return body[0] == '#' ? "text/plain; version=0.0.4; charset=utf-8" : "application/json";
+    static const char policy[] =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, asset_type(asset));
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ETAG, asset->tag);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+    MHD_add_response_header(response, "Content-Security-Policy", policy);
+}
+
+static void add_headers(struct MHD_Response *sent, struct response *response)
+{
+    if (response->asset) {
+        add_page_headers(sent, response->asset);
+    } else {
+        MHD_add_response_header(sent, MHD_HTTP_HEADER_CONTENT_TYPE, response->type);
+        MHD_add_response_header(sent, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    }
+    if (response->filter.len)
+        MHD_add_response_header(sent, "Tradesieve-Filter", text_terminate(&response->filter));
+    MHD_add_response_header(sent, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(sent, "Referrer-Policy", "no-referrer");
+    MHD_add_response_header(sent, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (response->status == RESPONSE_NOT_ALLOWED)
+        MHD_add_response_header(sent, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+}
+
+/* libmicrohttpd writes to neither kind of memory, whatever the types say. */
+static struct MHD_Response *make_response(struct response *response)
+{
+    struct MHD_Response *made;
+
+    if (response->asset)
+        return MHD_create_response_from_buffer(response->status == RESPONSE_OK ? response->asset->len
+                                                                               : 0,
+                                               (void *)response->asset->bytes, MHD_RESPMEM_PERSISTENT);
+    made =
+        MHD_create_response_from_buffer(response->body.len, response->body.at, MHD_RESPMEM_MUST_FREE);
+    if (made)
+        response->body = (struct text){0};
+    return made;
 }
 
 /* 4. Takes the body. */
-static enum MHD_Result send_body(struct MHD_Connection *connection, unsigned status, char *body)
+static enum MHD_Result send_response(struct MHD_Connection *connection, struct response *response)
 {
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(strlen(body), body, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *sent = make_response(response);
+    enum MHD_Result result = MHD_NO;
 
-    if (!response) {
-        free(body);
-        return MHD_NO;
+    if (sent) {
+        add_headers(sent, response);
+        result = MHD_queue_response(connection, response->status, sent);
+        MHD_destroy_response(sent);
     }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type_of(body));
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-    enum MHD_Result result = MHD_queue_response(connection, status, response);
-
-    MHD_destroy_response(response);
+    response_done(response);
     return result;
 }
 
@@ -511,7 +631,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 {
     struct http *http = arg;
     struct request *request = *context;
-    char *body;
+    struct response response = {0};
+    struct headers headers = {0};
 
     (void)url;
     (void)version;
@@ -524,12 +645,9 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
         *upload_bytes = 0;
         return MHD_YES;
     }
-    struct hosts hosts = {0};
-
     set_asked(http, connection, true);
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, on_header, &hosts);
-    unsigned status = answer_request(http, &hosts, method, request->target, &body);
-
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, on_header, &headers);
+    answer_request(http, &headers, method, request, &response);
     set_asked(http, connection, false);
-    return send_body(connection, status, body);
+    return send_response(connection, &response);
 }

@@ -384,6 +384,26 @@ char *json_live(const char *stuck)
     return object_print(root);
 }
 
+char *json_alerts(const struct alert *alerts, size_t n)
+{
+    cJSON *root = object_open(), *array;
+    uint64_t firing = 0;
+
+    for (size_t i = 0; i < n; i++)
+        firing += alerts[i].firing;
+    put_u64(root, "firing", firing);
+    array = cJSON_AddArrayToObject(root, "alerts");
+    for (size_t i = 0; i < n; i++) {
+        cJSON *object = append_object(array);
+
+        cJSON_AddStringToObject(object, "name", alerts[i].name);
+        cJSON_AddStringToObject(object, "severity", alerts[i].severity);
+        cJSON_AddBoolToObject(object, "firing", alerts[i].firing);
+        put_text(object, "reason", alerts[i].reason, strlen(alerts[i].reason));
+    }
+    return object_print(root);
+}
+
 char *json_error(const char *reason)
 {
     cJSON *root = object_open();

@@ -66,21 +66,58 @@ static bool decode(const char *at, size_t len, struct text *out)
     return true;
 }
 
-const char *query_read_key(const char *query, struct text *ret_key)
+const char *query_read(const char *query, const char *name, struct text *ret, bool *ret_found)
 {
-    bool found = false;
+    size_t len = strlen(name);
 
+    *ret_found = false;
     for (const char *at = query; at; at = strchr(at, '&')) {
         at += *at == '&';
-        if (strncmp(at, "key=", 4) != 0)
+        if (strncmp(at, name, len) != 0 || at[len] != '=')
             continue;
-        if (found)
-            return "key is given twice";
-        found = true;
-        if (!decode(at + 4, strcspn(at + 4, "&"), ret_key))
-            return "key holds a % that two hexadecimal digits do not follow";
+        if (*ret_found)
+            return "a parameter is given twice";
+        *ret_found = true;
+        if (!decode(at + len + 1, strcspn(at + len + 1, "&"), ret))
+            return "a parameter holds a % that two hexadecimal digits do not follow";
     }
+    return NULL;
+}
+
+const char *query_read_key(const char *query, struct text *ret_key)
+{
+    bool found;
+    const char *wrong = query_read(query, "key", ret_key, &found);
+
+    if (wrong)
+        return wrong;
     if (!ret_key->len)
         return "no key: ask /check?key=KEY, percent-encoded";
     return ret_key->len > QUERY_KEY_MAX_BYTES ? "key is too long" : NULL;
+}
+
+bool query_parse_number(const char **at, const char *end, uint64_t *ret)
+{
+    const char *first = *at;
+    uint64_t n = 0;
+
+    for (; *at < end && **at >= '0' && **at <= '9'; ++*at)
+        if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(**at - '0'), &n))
+            return false;
+    if (*at == first)
+        return false;
+    *ret = n;
+    return true;
+}
+
+const char *query_read_number(const char *query, const char *name, uint64_t *ret, bool *ret_found)
+{
+    struct text value = {0};
+    const char *wrong = query_read(query, name, &value, ret_found);
+    const char *at = value.at, *end = value.at + value.len;
+
+    if (!wrong && *ret_found && (!value.len || !query_parse_number(&at, end, ret) || at != end))
+        wrong = "a number is not one of decimal digits alone below 2^64";
+    text_done(&value);
+    return wrong;
 }

@@ -65,7 +65,7 @@ class Answers(HttpTest):
         self.assertEqual(int(values["tradesieve_screen_lookups_total"]), 1)
 
     def test_every_answer_is_json_that_nobody_keeps(self):
-        for target in ("/stats", "/livez", "/readyz", "/check?key=a", "/check", "/nowhere"):
+        for target in ("/stats", "/livez", "/readyz", "/check?key=a", "/check", "/alerts", "/bits", "/nowhere"):
             with self.subTest(target):
                 response, body = self.request(target)
                 json.loads(body)
@@ -116,7 +116,7 @@ class Answers(HttpTest):
         self.assertEqual((response.status, json.loads(text)), (405, {"error": "GET and HEAD only"}))
 
     def test_unknown_paths_are_404(self):
-        for target in ("/", "/stats/", "/Stats", "/stat", "/%73tats", "//stats", "/stats%00", "*", "/check/x?key=a"):
+        for target in ("/ui/", "/ui/../index.html", "/ui", "//", "/stats/", "/Stats", "/stat", "/%73tats", "//stats", "/stats%00", "*", "/check/x?key=a"):
             with self.subTest(target):
                 self.assertIn("error", self.json(target, status=404))
 
