@@ -31,6 +31,9 @@ void bank_init(struct bank *bank, struct bloom_shape shape, uint32_t columns_pla
 void bank_done(struct bank *bank);
 size_t bank_memory(const struct bank *bank); /* bytes of its bits */
 
+/* What a bank that is begun like this takes. */
+size_t bank_memory_for(struct bloom_shape shape, uint32_t columns_planned);
+
 /* Begins the next column and returns its number. Widens the rows when they are full: a copy. */
 uint32_t bank_begin_column(struct bank *bank);
 

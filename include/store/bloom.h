@@ -30,6 +30,9 @@ double bloom_predict(struct bloom_shape shape, uint64_t keys);
 /* (m/n) ln 2; 0 for no keys. */
 double bloom_optimal_hashes(uint64_t bits, uint64_t keys);
 
+/* (m/k) ln 2: how many keys k positions are best for, with about half of the bits set. */
+double bloom_optimal_keys(struct bloom_shape shape);
+
 /* The 95 % Wilson score interval for `hits` of `n` (E. B. Wilson, JASA 22, 1927), z = 1.959963984540054;
  * n > 0. */
 void wilson_interval(uint64_t hits, uint64_t n, double *ret_low, double *ret_high);

@@ -12,6 +12,8 @@ int command_gen(int argc, char **argv, struct err *err);
 int command_stats(int argc, char **argv, struct err *err);
 int command_check(int argc, char **argv, struct err *err);
 int command_audit(int argc, char **argv, struct err *err);
+int command_size(int argc, char **argv, struct err *err);
+int command_simulate(int argc, char **argv, struct err *err);
 int command_export(int argc, char **argv, struct err *err);
 
 #endif

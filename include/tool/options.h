@@ -14,14 +14,18 @@
 enum option_kind {
     OPTION_FLAG,     /* no value; ret is a bool */
     OPTION_TEXT,     /* ret is a const char *, which points into argv */
-    OPTION_COUNT,    /* decimal digits; ret is a uint64_t */
-    OPTION_FRACTION, /* 0 <= value < 1; ret is a double */
+    OPTION_COUNT,    /* 250000, 2.5e5, 250k (k, M, G, T); ret is a uint64_t */
+    OPTION_FRACTION, /* 0 <= value < 1, as 0.01, 1e-2 or 1%; ret is a double */
 };
+
+enum { OPTION_LIST_MAX = 16 }; /* values of one list */
 
 struct option_row {
     const char *name; /* without the dashes */
     enum option_kind kind;
     void *ret;         /* where the value goes; untouched when the option is not given */
+    size_t *list_n;    /* NULL, or: a list, 1,2,3 or the option repeated; ret is an array of
+                        * OPTION_LIST_MAX, of which *list_n are filled */
     uint64_t min, max; /* OPTION_COUNT: the range */
     char letter;       /* short form, 0: none */
 };

@@ -43,6 +43,11 @@ size_t bank_memory(const struct bank *bank)
     return bank->shape.bits * bank->words * sizeof *bank->bits;
 }
 
+size_t bank_memory_for(struct bloom_shape shape, uint32_t columns_planned)
+{
+    return bank_memory(&(struct bank){.shape = shape, .words = words_for(columns_planned)});
+}
+
 static void widen(struct bank *bank)
 {
     uint64_t *old = bank->bits;

@@ -35,6 +35,11 @@ double bloom_optimal_hashes(uint64_t bits, uint64_t keys)
     return keys ? (double)bits / (double)keys * ln2 : 0;
 }
 
+double bloom_optimal_keys(struct bloom_shape shape)
+{
+    return (double)shape.bits / shape.hashes * ln2;
+}
+
 void wilson_interval(uint64_t hits, uint64_t n, double *ret_low, double *ret_high)
 {
     const double z = 1.959963984540054;

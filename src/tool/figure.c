@@ -2,10 +2,12 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/utf8.h"
 
 static const double PERCENT_MIN = 1e-6; /* below, more decimals say nothing to people */
+static const double ROUND = 0.9995; /* from here on three digits round up to the next power of ten */
 
 void figure_add_count(struct text *out, uint64_t n, unsigned width)
 {
@@ -31,7 +33,7 @@ void figure_add_percent(struct text *out, double rate)
         text_add_str(out, "< 0.000001 %");
         return;
     }
-    for (double edge = 10; percent > 0 && percent < edge && decimals < 9; edge /= 10)
+    for (double edge = 10; percent > 0 && percent < edge * ROUND && decimals < 9; edge /= 10)
         decimals++;
     text_add_format(out, percent > 0 ? "%.*f %%" : "0 %%", decimals, percent);
 }
@@ -44,6 +46,20 @@ void figure_add_bytes(struct text *out, double bytes)
     for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
         bytes /= 1024;
     text_add_format(out, "%.*f %s", unit > 0, bytes, units[unit]);
+}
+
+void figure_add_decimal_bytes(struct text *out, double bytes)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB"};
+    size_t unit = 0;
+
+    for (; bytes >= 1000 * ROUND && unit + 1 < sizeof units / sizeof *units; unit++)
+        bytes /= 1000;
+    text_add_format(out, "%.*f %s",
+                    unit == 0 || bytes >= 99.95 ? 0
+                    : bytes < 9.995             ? 2
+                                                : 1,
+                    bytes, units[unit]);
 }
 
 void figure_add_duration(struct text *out, double seconds)
@@ -68,6 +84,18 @@ void figure_add_bar(struct text *out, double fraction, unsigned cells)
     for (unsigned i = 0; i < cells; i++)
         text_add_char(out, i < filled ? '#' : '.');
     text_add_char(out, ']');
+}
+
+void figure_align_right(struct text *out, size_t begin, size_t width)
+{
+    size_t len = out->len - begin;
+
+    if (len >= width)
+        return;
+    text_reserve(out, width - len);
+    memmove(out->at + begin + (width - len), out->at + begin, len);
+    memset(out->at + begin, ' ', width - len);
+    out->len += width - len;
 }
 
 void figure_add_foreign(struct text *out, const char *at, size_t len)

@@ -11,12 +11,13 @@ static const struct command {
     const char *name;
     int (*run)(int argc, char **argv, struct err *err);
 } commands[] = {
-    {"send", command_send},   {"gen", command_gen},     {"stats", command_stats},
-    {"check", command_check}, {"audit", command_audit}, {"export", command_export},
+    {"send", command_send},   {"gen", command_gen},       {"stats", command_stats},
+    {"check", command_check}, {"size", command_size},     {"simulate", command_simulate},
+    {"audit", command_audit}, {"export", command_export},
 };
 
-static const char usage[] =
-    "usage: tradesieve send|gen|stats|check|audit|export [OPTION...], or --help, --version";
+static const char usage[] = "usage: tradesieve send|gen|stats|check|size|simulate|audit|export "
+                            "[OPTION...], or --help, --version";
 
 static const char help[] =
     "The tool beside tradesieved, the daemon that knows which trades are already stored.\n"
@@ -25,6 +26,8 @@ static const char help[] =
     "  tradesieve gen              writes a feed whose duplicates and conflicts are known\n"
     "  tradesieve stats            shows the daemon's statistics\n"
     "  tradesieve check KEY        asks whether a trade is stored, and how the filters see it\n"
+    "  tradesieve size             how large a filter must be, and what the daemon's would take\n"
+    "  tradesieve simulate         fills a filter with random keys and measures its answers\n"
     "  tradesieve audit DIR        looks for faults in the data directory of a stopped daemon\n"
     "  tradesieve export DIR       writes the stored trades as lines that feed replay takes back\n"
     "\n"

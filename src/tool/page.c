@@ -71,25 +71,12 @@ static void add_name(struct text *out, const char *name)
     text_add_format(out, "  %-*s", NAME_WIDTH, name);
 }
 
-/* Pads what was added since `begin` on its left to `width` columns (figures are ASCII). */
-static void align_right(struct text *out, size_t begin, size_t width)
-{
-    size_t len = out->len - begin;
-
-    if (len >= width)
-        return;
-    text_reserve(out, width - len);
-    memmove(out->at + begin + (width - len), out->at + begin, len);
-    memset(out->at + begin, ' ', width - len);
-    out->len += width - len;
-}
-
 static void add_count_column(struct text *out, const cJSON *object, const char *path)
 {
     size_t begin = out->len;
 
     add_as(out, object, path, add_count);
-    align_right(out, begin, COUNT_WIDTH);
+    figure_align_right(out, begin, COUNT_WIDTH);
 }
 
 static void add_rate(struct text *out, double difference, double seconds)
@@ -98,7 +85,7 @@ static void add_rate(struct text *out, double difference, double seconds)
 
     add_count(out, difference / seconds);
     text_add_str(out, "/s");
-    align_right(out, begin, COUNT_WIDTH);
+    figure_align_right(out, begin, COUNT_WIDTH);
 }
 
 static void add_head(struct text *out, const cJSON *stats)

@@ -402,18 +402,63 @@ class Show(DaemonTest):
             self.assertEqual(watch.wait(DEADLINE_S), 0)
 
 
+class Maths(DaemonTest):
+    def test_sizes_are_those_of_the_textbook_as_table_and_as_objects(self):
+        words = ("size", "--keys", "1000,100k", "--fpr", "1%", "--fpr", "0.001")
+        page = run(*words).stdout.decode()
+        self.assertRegex(page, r"(?m)^ +1,000 +1.00 % +9,586 +7 +9.59 +1.20 KB +1.00 %$")
+        self.assertRegex(page, r"(?m)^ +100,000 +1.00 % +958,506 +7 +9.59 +120 KB ")
+        self.assertRegex(page, r"(?m)^ +100,000 +0.100 % +1,437,759 +10 +14.38 +180 KB ")
+        rows = [json.loads(line) for line in run(*words, "--json").stdout.splitlines()]
+        self.assertEqual([(row["keys"], row["fpr"], row["hashes"]) for row in rows],
+                         [(1000, 0.01, 7), (100000, 0.01, 7), (1000, 0.001, 10), (100000, 0.001, 10)])
+
+    def test_the_daemon_takes_the_memory_that_size_says(self):
+        for words, config in (((), {}), (("--segment-rows", "1M", "--generation-keys", "10k"),
+                                         {"segment_rows": 1000000, "generation_keys": 10000})):
+            said = json.loads(run("size", "--keys", "5M", "--fpr", "0.2%", "--json", *words).stdout)
+            real = self.started({"filter": {"capacity": 5000000, "false_positive_rate": 0.002}, "store": config})
+            real.ask(trade("1"))
+            stats = real.stats()["filter"]
+            self.assertEqual((said["daemon"]["active"]["bytes"], said["daemon"]["active"]["hashes"]),
+                             (stats["memory_bytes"], stats["hashes"]))
+
+    def test_a_simulation_shows_rates_members_and_the_best_number_of_positions(self):
+        words = ("simulate", "--bits", "512", "--hashes", "3", "--insert", "180", "--probe", "500", "--sweep")
+        page = run(*words)
+        self.assertEqual((page.returncode, page.stderr), (0, b""))
+        self.assertRegex(page.stdout.decode(), r"(?m)^ +180 +65.\d % +27.7 % ")
+        self.assertRegex(page.stdout.decode(), r"(?m)^ +118 .* <- sized for$")
+        self.assertRegex(page.stdout.decode(), r"(?m)^ +2 .* <- best$")
+        self.assertEqual(page.stdout, run(*words).stdout)
+        self.assertNotEqual(page.stdout, run(*words, "--seed", "2").stdout)
+        said = json.loads(run(*words, "--json").stdout)
+        self.assertEqual((said["sized_for"], said["best_hashes"], len(said["sweep"])), (118, 2, 12))
+        self.assertEqual(said["members_maybe"], said["members_asked"])
+        self.assertEqual(said["steps"][-1]["measured_fpr"], said["measured_fpr"])
+        tiny = run("simulate", "--bits", "10", "--hashes", "2", "--insert", "2").stdout.decode()
+        self.assertIn("(1 - e^(-kn/m))^k = 0.108688872\n", tiny)
+
+
 class Usage(unittest.TestCase):
     def test_a_wrong_command_line_is_one_line_and_exit_64(self):
         for words in ((), ("none",), ("--none",), ("send", "--none"), ("send", "--window", "0"),
                       ("send", "--ack", "none"), ("send", "--to", "localhost"), ("gen", "x"), ("gen", "--trades", "0"),
                       ("gen", "--duplicates", "1"), ("gen", "--duplicates", "0.5", "--conflicts", "0.5"),
                       ("gen", "--ids", "x"), ("gen", "--symbols", "0"), ("stats", "x"), ("stats", "--from", "x"),
-                      ("stats", "--from", "unix:/x"), ("check",), ("check", "a", "b"), ("check", "")):
+                      ("stats", "--from", "unix:/x"), ("check",), ("check", "a", "b"), ("check", ""),
+                      ("size",), ("size", "--keys", "1"), ("size", "--fpr", "0.1"), ("size", "x"),
+                      ("size", "--keys", "0", "--fpr", "1%"), ("size", "--keys", "1", "--fpr", "0"),
+                      ("size", "--keys", "1", "--fpr", "0.51"),
+                      ("size", "--keys", "1", "--fpr", "1%", "--segment-rows", "1G", "--generation-keys", "1k"),
+                      ("simulate",), ("simulate", "--bits", "9", "--hashes", "1"), ("simulate", "x"),
+                      ("simulate", "--bits", "9", "--hashes", "65", "--insert", "1"),
+                      ("simulate", "--bits", "0", "--hashes", "1", "--insert", "1")):
             done = run(*words)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count(b"\n")), (64, b"", 1), words)
 
     def test_help_and_version_are_answered_everywhere(self):
-        for words in ((), ("send",), ("gen",), ("stats",), ("check",), ("audit",), ("export",)):
+        for words in ((), ("send",), ("gen",), ("stats",), ("check",), ("size",), ("simulate",), ("audit",), ("export",)):
             done = run(*words, "--help")
             self.assertEqual((done.returncode, done.stderr), (0, b""), words)
             self.assertIn(" ".join(("tradesieve", *words)).encode(), done.stdout)

@@ -107,6 +107,7 @@ START_TEST(optimal_positions_are_the_known_ones)
     ck_assert(near(bloom_optimal_hashes(9586, 1000), 6.644, 0.001));
     ck_assert(near(bloom_optimal_hashes(512, 118), 3.007, 0.001));
     ck_assert(bloom_optimal_hashes(512, 0) == 0);
+    ck_assert(near(bloom_optimal_keys((struct bloom_shape){512, 3}), 118.30, 0.0001));
 }
 END_TEST
 

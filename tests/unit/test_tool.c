@@ -6,6 +6,7 @@
 #include "tool/options.h"
 #include "tool/page.h"
 #include "tool/progress.h"
+#include "tool/table.h"
 #include "tool/tally.h"
 
 static struct text out;
@@ -56,6 +57,9 @@ START_TEST(percentages_have_three_significant_digits)
                  {0.01, "1.00 %"},
                  {0.000123456, "0.0123 %"},
                  {2e-8, "0.00000200 %"},
+                 {0.000999993, "0.100 %"},
+                 {0.0999949, "10.0 %"},
+                 {0.0999951, "10.0 %"},
                  {1e-12, "< 0.000001 %"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -83,6 +87,40 @@ START_TEST(bytes_and_durations_have_fitting_units)
 }
 END_TEST
 
+START_TEST(decimal_bytes_have_three_significant_digits)
+{
+    static const struct {
+        double bytes;
+        const char *text;
+    } cases[] = {{0, "0 B"},           {999, "999 B"},     {1000, "1.00 KB"},  {1200, "1.20 KB"},
+                 {9999, "10.0 KB"},    {119816, "120 KB"}, {999499, "999 KB"}, {999500, "1.00 MB"},
+                 {34.04e6, "34.0 MB"}, {5e15, "5.00 PB"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        out.len = 0;
+        figure_add_decimal_bytes(&out, cases[i].bytes);
+        ck_assert_str_eq(text(), cases[i].text);
+    }
+}
+END_TEST
+
+START_TEST(a_table_is_as_wide_as_its_cells)
+{
+    static const char *const cells[] = {"1", "22,222", "", "333", "4", "<- note"};
+    static const char *const headers[] = {"n", "long", ""};
+    struct table table;
+
+    table_init(&table, headers, 3);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        text_add_str(table_cell(&table), cells[i]);
+    table_add(&out, &table);
+    table_done(&table);
+    ck_assert_str_eq(text(), "    n    long\n"
+                             "    1  22,222\n"
+                             "  333       4  <- note\n");
+}
+END_TEST
+
 START_TEST(a_bar_is_never_longer_than_its_cells)
 {
     figure_add_bar(&out, 0.5, 4);
@@ -103,8 +141,9 @@ END_TEST
 struct taken {
     bool flag;
     const char *text;
-    uint64_t count;
-    double fraction;
+    uint64_t count, counts[OPTION_LIST_MAX];
+    double fraction, fractions[OPTION_LIST_MAX];
+    size_t counts_n, fractions_n;
 };
 
 static int read_line(const char *const *words, char **argv, struct taken *taken, bool *done,
@@ -115,6 +154,8 @@ static int read_line(const char *const *words, char **argv, struct taken *taken,
         {.name = "text", OPTION_TEXT, &taken->text},
         {.name = "count", OPTION_COUNT, &taken->count, .min = 1, .max = 10},
         {.name = "fraction", OPTION_FRACTION, &taken->fraction},
+        {.name = "counts", OPTION_COUNT, taken->counts, &taken->counts_n, .max = UINT64_MAX},
+        {.name = "fractions", OPTION_FRACTION, taken->fractions, &taken->fractions_n},
     };
     const struct options options = {.help = "", .rows = rows, .rows_n = sizeof rows / sizeof *rows};
     int argc = 1;
@@ -159,6 +200,25 @@ static const char *const refused[][3] = {
     {"--fraction", "-0.1"},
     {"--fraction", "nan"},
     {"--fraction", "x"},
+    {"--counts", "1,,2"},
+    {"--counts", "1,2,"},
+    {"--counts", "0.5"},
+    {"--counts", "1.5e0"},
+    {"--counts", "1e"},
+    {"--counts", "1e-1"},
+    {"--counts", "1e3k"},
+    {"--counts", "1kM"},
+    {"--counts", "1K"},
+    {"--counts", ".5k"},
+    {"--counts", "1.2.3k"},
+    {"--counts", "1e20"},
+    {"--counts", "0x10"},
+    {"--counts", "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17"},
+    {"--fractions", "0.1,1"},
+    {"--fractions", "100%"},
+    {"--fractions", "%"},
+    {"--fractions", "1e-2%"},
+    {"--fractions", "1%%"},
     {"--textual", "1"},
     {"--count=18446744073709551617"},
 };
@@ -173,6 +233,26 @@ START_TEST(a_wrong_option_is_a_usage_error)
     ck_assert_int_eq(read_line(refused[_i], argv, &taken, &done, &err), ERR_USAGE);
     ck_assert_int_eq(err_exit_code(err.code), 64);
     ck_assert(!done);
+}
+END_TEST
+
+START_TEST(numbers_may_have_exponents_units_and_percents_and_stand_in_lists)
+{
+    const char *const words[] = {
+        "--counts",    "1,1e6,1.1M,2k,0.25G",     "--counts", "3T,18446744073709551615",
+        "--fractions", "0.01,1%,1e-2,0.1%,50%,0", NULL};
+    static const uint64_t counts[] = {1, 1000000, 1100000, 2000, 250000000, 3000000000000, UINT64_MAX};
+    static const double fractions[] = {0.01, 0.01, 0.01, 0.001, 0.5, 0};
+    char *argv[16] = {NULL};
+    struct taken taken = {0};
+    bool done = false;
+    struct err err;
+
+    ck_assert_int_eq(read_line(words, argv, &taken, &done, &err), 0);
+    ck_assert_uint_eq(taken.counts_n, sizeof counts / sizeof *counts);
+    ck_assert_mem_eq(taken.counts, counts, sizeof counts);
+    ck_assert_uint_eq(taken.fractions_n, sizeof fractions / sizeof *fractions);
+    ck_assert_mem_eq(taken.fractions, fractions, sizeof fractions);
 }
 END_TEST
 
@@ -273,11 +353,14 @@ int main(void)
     tcase_add_test(pure, counts_have_a_comma_every_three_digits);
     tcase_add_test(pure, percentages_have_three_significant_digits);
     tcase_add_test(pure, bytes_and_durations_have_fitting_units);
+    tcase_add_test(pure, decimal_bytes_have_three_significant_digits);
+    tcase_add_test(pure, a_table_is_as_wide_as_its_cells);
     tcase_add_test(pure, a_bar_is_never_longer_than_its_cells);
     tcase_add_test(pure, foreign_text_cannot_steer_the_terminal);
     tcase_add_test(pure, options_and_operands_may_stand_in_any_order);
     tcase_add_loop_test(pure, a_wrong_option_is_a_usage_error, 0,
                         (int)(sizeof refused / sizeof *refused));
+    tcase_add_test(pure, numbers_may_have_exponents_units_and_percents_and_stand_in_lists);
     tcase_add_test(pure, the_summary_for_programs_has_every_member);
     tcase_add_test(pure, the_progress_line_shows_part_rate_and_verdicts_and_fits_its_width);
     tcase_add_test(pure, the_page_shows_rates_from_differences);
