@@ -80,6 +80,14 @@ class Victim:
         self._kill()
         crowd.rest()
 
+    def work_until_sealed(self):
+        """Without a kill, until the first segment is."""
+        self.daemon.start()
+        crowd = Crowd(self.ledger, self.daemon.address(), self.random)
+        self.daemon.wait_for_stats("a seal", lambda stats: stats["segments"][0]["state"] == "sealed")
+        crowd.rest()
+        self.daemon.stop()
+
     def kill(self, times):
         for _ in range(times):
             if self.random.random() < EARLY:
@@ -155,9 +163,7 @@ class Controls(Kill):
 
     def test_a_damaged_store_is_noticed(self):
         victim = self.victim()
-        victim.kill_while_it_works()
-        while not os.path.exists(segments(victim.daemon.data_dir)[0].replace(".db", ".keys")):
-            victim.kill_while_it_works()
+        victim.work_until_sealed()
         self.assertEqual(victim.settle()[:10], [])
         first, *_, last = segments(victim.daemon.data_dir)
         for path, harm, expected in (
