@@ -152,6 +152,8 @@ int config_read(struct config *config, int argc, char **argv, bool *ret_done, st
     struct draft draft = {0};
 
     *config = (struct config){0};
+    /* Without memory a text is not "not understood". */
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = mem_alloc, .free_fn = free});
     if (arguments_parse(&arguments, argc, argv, err) < 0)
         return err->code;
     if (arguments.help || arguments.version) {

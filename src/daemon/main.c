@@ -20,6 +20,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "daemon/config.h"
 #include "daemon/lock.h"
@@ -123,9 +124,16 @@ static void raise_descriptors(struct server_config *server)
               server->max_connections, (unsigned long long)limit.rlim_max);
 }
 
-/* A peer that is gone and a file size limit are errors of the write, not the end of the process. */
+static void *resize(void *old, size_t bytes)
+{
+    return mem_realloc(old, bytes, 1);
+}
+
+/* A peer that is gone and a file size limit are errors of the write, not the end of the process. libuv,
+ * which aborts or goes on half made without memory, ends as all else does. */
 static void prepare_process(struct daemon *d)
 {
+    uv_replace_allocator(mem_alloc, resize, mem_zalloc, free);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     raise_descriptors(&d->config.server);
