@@ -18,7 +18,7 @@ import sys
 import tempfile
 import unittest
 
-from failing import CONFIG, KINDS, LIBRARY, UNWRITTEN_WAL, Case, Failure, Violation, grow
+from failing import CONFIG, KINDS, LIBRARY, UNWRITTEN_WAL, Case, Failure, Violation, grow, sanitizer
 from stored import segments
 
 SCENES = ("fresh", "grown")
@@ -111,6 +111,18 @@ class FailingCalls(unittest.TestCase):
         outcome, control = self.attempt(Failure("grown", "read", errno.EIO, False, 1), within=sealed[-1])
         self.assertEqual(outcome, "went on", str(outcome))
         self.assertEqual(control["failed"], 1)
+
+    def test_without_memory_to_parse_the_configuration_it_is_not_called_wrong(self):
+        if sanitizer():
+            self.skipTest("a sanitizer keeps memory to itself")
+
+        class Start(Case):
+            def converse(self):
+                pass
+
+        for nth in range(10, 44, 4):
+            outcome, _ = self.attempt(Failure("fresh", "memory", errno.ENOMEM, False, nth), Start)
+            self.assertEqual(outcome, "exit 71", str(outcome))
 
     def refused(self, *arguments, **options):
         outcome, _ = self.attempt(*arguments, **options)
