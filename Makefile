@@ -167,6 +167,7 @@ power-loss: $(B)/tests/fault/test_power_loss
 # What stands in /etc already is the administrator's and stays.
 ETC      := $(DESTDIR)/etc/tradesieve
 DOC      := $(DESTDIR)$(PREFIX)/share/doc/tradesieve
+MAN      := $(DESTDIR)$(PREFIX)/share/man
 install: all
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(ETC)/feeds $(DOC)
 	install -m 755 $(B)/tradesieved $(DESTDIR)$(PREFIX)/sbin/tradesieved
@@ -174,6 +175,8 @@ install: all
 	cd config && for file in tradesieve.json feeds/*.json; do \
 	    test -e $(ETC)/$$file || install -m 644 $$file $(ETC)/$$file || exit 1; done
 	install -m 644 README.md config/tradesieve.json docs/*.md $(DOC)
+	for page in docs/man/*; do \
+	    install -Dm 644 -t $(MAN)/man$${page##*.} $$page || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d
 	sed 's,@PREFIX@,$(PREFIX),g' systemd/tradesieved.service.in \
 	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/tradesieved.service
