@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -26,6 +28,8 @@
 #include "store/segment.h"
 
 enum {
+    WAIT_S = 5,    /* for those who asked before; a request has 10 seconds in all */
+    NICENESS = 10, /* of a thread that counts */
     CELLS_DEFAULT = 4096,
     CELLS_MAX = 65536,
     CELL_BITS_MAX = 65535,
@@ -136,6 +140,22 @@ static const char *read_range(const char *query, uint64_t bits, uint64_t *ret_fr
 
 /* ---- 2. the filter ---- */
 
+static bool lock(struct wall *wall)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += WAIT_S;
+    return pthread_mutex_timedlock(&wall->lock, &until) == 0;
+}
+
+/* Counting takes a processor for a while: from here on this thread, which ends with its request, comes after
+ * those that take trades in. */
+static void yield_to_ingest(void)
+{
+    setpriority(PRIO_PROCESS, 0, NICENESS);
+}
+
 /* Locks the wall when it succeeds; else the answer stands in *ret. */
 static bool begin(struct wall *wall, const char *query, struct view *ret_looked, struct response *ret)
 {
@@ -146,7 +166,10 @@ static bool begin(struct wall *wall, const char *query, struct view *ret_looked,
         response_refuse(ret, RESPONSE_BAD, wrong);
         return false;
     }
-    pthread_mutex_lock(&wall->lock);
+    if (!lock(wall)) {
+        response_refuse(ret, RESPONSE_UNAVAILABLE, "others are being answered: ask again");
+        return false;
+    }
     if (copies_look(&wall->copies, ret_looked, &err) < 0)
         response_refuse(ret, RESPONSE_UNAVAILABLE, err.text);
     else if (ret_looked->missing)
@@ -552,6 +575,7 @@ static void answer_owners(struct wall *wall, const struct view *looked, struct o
 
     if (look_at_bits(wall, looked, owners, &view, &err) == 0 &&
         keysets_read(&wall->keysets, &view, &keys, &n, &err) == 0) {
+        yield_to_ingest();
         find_owners(owners, &view, keys, n);
         if (write_owners(wall, &view, owners, n, &body, &err) == 0) {
             response_json(ret, RESPONSE_OK, (text_terminate(&body), body.at));
@@ -633,6 +657,7 @@ static void write_curve(struct wall *wall, const struct view *view, const struct
     writer_figures(wall->writer, &figures);
     double others = log_pass_of_others(&figures, view);
 
+    yield_to_ingest();
     measure_curve(view->shape, keys, n, view->secret, strangers, loads, points_n, points, &first_maybe);
     add_u64(text, "simulated_bits_set", points_n ? points[points_n - 1].bits_set : 0);
     add_u64(text, "strangers", strangers);
@@ -697,6 +722,7 @@ static void write_sweep(struct wall *wall, const struct view *view, const struct
     uint32_t least = least_predicted(view, n, k_max);
     uint64_t strangers = measure_strangers_for(predicted_for(view, least, n));
 
+    yield_to_ingest();
     measure_sweep(view->shape.bits, k_max, keys, n, view->secret, strangers, points);
     add_u64(text, "strangers", strangers);
     add_double(text, "optimal_hashes", n ? bloom_optimal_hashes(view->shape.bits, n) : NAN);
