@@ -1,6 +1,6 @@
 /* copies: bits of filters as they are at one moment, asked of the store thread and kept a while.
  *
- * The store thread gets to rest COPIES_REST times as long as each copy took it, so that pages cost ingest a hundredth at
+ * The store thread gets to rest COPIES_REST times as long as each copy took it, so that pages cost ingest half a percent at
  * most. One thread at a time. */
 #ifndef REPORT_COPIES_H
 #define REPORT_COPIES_H
@@ -15,7 +15,7 @@
 
 enum {
     COPIES_KEPT = 8, /* whole filters of up to VIEW_BITS_MAX bits: half a megabyte each */
-    COPIES_REST = 100,
+    COPIES_REST = 200,
     COPIES_DEADLINE_MS = 2000, /* for the store thread to answer */
 };
 

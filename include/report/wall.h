@@ -1,7 +1,7 @@
 /* wall: the endpoints that draw a filter as a wall of bits: /bits, /owners, /curve, /sweep (docs/http.md).
  *
  * Called on the threads of HTTP connections, one at a time in here. The store thread is asked for copies of a filter's bits
- * and gets to rest a hundred times as long as each took (copies.h); keys come from SQLite on connections of our own
+ * and gets to rest two hundred times as long as each took (copies.h); keys come from SQLite on connections of our own
  * (keysets.h). Bounded: bits of a copy, keys that are read and kept, the time of reading, the body. */
 #ifndef REPORT_WALL_H
 #define REPORT_WALL_H

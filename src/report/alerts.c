@@ -7,6 +7,7 @@
 #include "store/bloom.h"
 
 static const uint64_t wal_limit_bytes = 64 << 20; /* checkpoints keep it far below that */
+static const uint64_t recent_min = 100;           /* strangers: fewer prove nothing */
 static const double rate_factor = 3, rate_useless = 0.5, reserve_factor = 2;
 
 struct judge {
@@ -75,11 +76,16 @@ static void judge_rates(struct judge *judge)
 {
     const struct figures *figures = judge->figures;
     double limit = rate_factor * figures->target_fpr;
+    bool useless =
+        figures->predicted_fpr > rate_useless ||
+        (figures->recent_absent_asked >= recent_min &&
+         (double)figures->recent_false_positive > rate_useless * (double)figures->recent_absent_asked);
     bool high = is_high(figures->recent_false_positive, figures->recent_absent_asked, limit) ||
                 is_high(figures->strangers_maybe, figures->strangers_asked, limit);
 
-    add(judge, "filter_useless", "critical", figures->predicted_fpr > rate_useless,
-        "maybe is predicted for %.3g of all strangers", figures->predicted_fpr);
+    add(judge, "filter_useless", "critical", useless,
+        "maybe is predicted for %.3g of all strangers, and was said to %llu of the last %llu",
+        figures->predicted_fpr, U(figures->recent_false_positive), U(figures->recent_absent_asked));
     add(judge, "rate_high", "warning", high,
         "maybe to %llu of %llu strangers lately, %llu of %llu in self-tests; the target is %.3g",
         U(figures->recent_false_positive), U(figures->recent_absent_asked), U(figures->strangers_maybe),

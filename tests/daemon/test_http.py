@@ -2,12 +2,15 @@
 
 import http.client
 import json
+import math
+import os
 import select
 import socket
 import time
 import unittest
+import urllib.parse
 
-from daemon import DEADLINE_S, DaemonTest, trade
+from daemon import DEADLINE_S, ROOT, DaemonTest, trade, wait_until
 
 REQUEST_S = 10  # that a whole request may take
 HEADERS = {"Content-Type": "application/json", "Cache-Control": "no-store",
@@ -238,6 +241,209 @@ class Bounds(HttpTest):
             self.assertEqual(self.json("/readyz"), {"ready": True})
         self.assertGreaterEqual(time.monotonic() - begun, REQUEST_S)
         self.assertEqual(self.served.stop(), 0)
+
+
+class Wall(HttpTest):
+    """/bits, /owners, /curve, /sweep against the positions that /check names for each key."""
+
+    KEYS = 200  # 150 of them in a segment that is sealed, 50 in a generation
+
+    def setUp(self):
+        self.served = self.started({"store": {"generation_keys": 60, "segment_rows": 150},
+                                    "filter": {"capacity": 1000, "false_positive_rate": 0.05}})
+        for first in range(0, self.KEYS, 50):  # a batch may overshoot a segment
+            self.served.ask(b"".join(trade(str(i)) for i in range(first, first + 50)))
+        stats = self.served.wait_for_stats("the seal", lambda stats: stats["segments"][0]["state"] == "sealed")
+        self.sealed, self.active = [segment["segment"] for segment in stats["segments"]]
+
+    def bits(self, **query):
+        """The filter and its cells."""
+        target = "/bits?" + "&".join(f"{name}={value}" for name, value in query.items())
+        connection = http.client.HTTPConnection(self.served.endpoints["http"], timeout=DEADLINE_S)
+        self.addCleanup(connection.close)
+        connection.request("GET", target)
+        response = connection.getresponse()
+        body = response.read()
+        self.assertEqual((response.status, response.headers["Content-Type"]), (200, "application/octet-stream"), body)
+        described = json.loads(response.headers["Tradesieve-Filter"])
+        width = len(body) // described["cells"]
+        self.assertEqual(len(body), width * described["cells"])
+        return described, [int.from_bytes(body[i:i + width], "little") for i in range(0, len(body), width)]
+
+    def trades_of(self, segment, first, last):
+        """For each bit of the segment's filter the trades [first, last) that have it, in order."""
+        trades = {}
+        for i in range(first, last):
+            filters = self.json(f"/check?key=XNAS/AAPL/{i}")["filters"]
+            for position in set(next(f["positions"] for f in filters if f["segment"] == segment)):
+                trades.setdefault(position, []).append(i)
+        return trades
+
+    def assert_filter_is_of(self, segment, first, last):
+        trades = self.trades_of(segment, first, last)
+        described, cells = self.bits(segment=segment)
+        self.assertEqual([bit for bit, cell in enumerate(cells) if cell], sorted(trades))
+        self.assertEqual(set(cells), {0, 1})
+        without_last = {bit for bit, of in trades.items() if of != [last - 1]}
+        self.assertLess(len(without_last), sum(cells))  # the control: one trade less would be seen
+        self.assertEqual((described["keys"], described["bits_set"], described["bits"], described["cells"],
+                          described["first_seq"], described["last_seq"]),
+                         (last - first, len(trades), len(cells), len(cells), first + 1, last))
+        owners = self.json(f"/owners?segment={segment}&from=0&to={len(cells)}")
+        self.assertEqual((owners["keys_read"], owners["complete"], owners["missing"]), (last - first, True, 0))
+        self.assertEqual([(o["bit"], o["set"], o["seq"], o["key"], o["trades"]) for o in owners["owners"]],
+                         [(bit, True, trades[bit][0] + 1, f"XNAS/AAPL/{trades[bit][0]}", len(trades[bit]))
+                          for bit in sorted(trades)])
+
+    def test_bits_and_owners_of_a_growing_filter_are_those_of_its_trades(self):
+        self.assert_filter_is_of(self.active, 150, 200)
+        self.assertTrue(self.bits()[0]["growing"])
+
+    def test_bits_and_owners_of_a_sealed_filter_are_those_of_its_trades(self):
+        self.assert_filter_is_of(self.sealed, 0, 150)
+        described = self.bits(segment=self.sealed)[0]
+        self.assertEqual((described["generation"], described["growing"]), (None, False))
+
+    def test_cells_count_the_bits_of_their_blocks(self):
+        _, single = self.bits(segment=self.sealed)
+        for start, end, n in ((0, len(single), 1), (0, len(single), 2), (0, len(single), 7), (3, 700, 5),
+                              (1, 257, 1), (1, 256, 1), (64, 128, 64), (len(single) - 1, len(single), 1),
+                              (len(single) - 50, 10 ** 18, 3)):
+            with self.subTest(start=start, end=end, n=n):
+                described, cells = self.bits(segment=self.sealed, **{"from": start, "to": end, "cells": n})
+                width = min(end, len(single)) - start
+                self.assertEqual((described["from"], described["to"]), (start, start + width))
+                edges = [start + i * width // n for i in range(n + 1)]
+                self.assertEqual(cells, [sum(single[a:b]) for a, b in zip(edges, edges[1:])])
+
+    def test_a_growing_filter_is_seen_to_grow(self):
+        before = self.bits()[0]
+        self.served.ask(trade("more"))
+        after = wait_until("a newer copy", lambda: (lambda b: b if b["keys"] > before["keys"] else None)(self.bits()[0]))
+        self.assertEqual((after["last_seq"], before["last_seq"]), (self.KEYS + 1, self.KEYS))
+
+    def test_a_key_has_a_receipt_for_each_of_its_positions(self):
+        self.served.ask(trade("newest"))
+        filter_ = self.json("/check?key=XNAS/AAPL/newest")["filters"][-1]
+        positions = filter_["positions"]
+        owners = self.json("/owners?at=" + ",".join(map(str, positions)))["owners"]
+        self.assertEqual([o["bit"] for o in owners], positions)
+        self.assertTrue(all(o["set"] and o["seq"] <= self.KEYS + 1 and o["trades"] >= 1 for o in owners))
+        filter_ = self.json("/check?key=XNAS/AAPL/stranger")["filters"][-1]
+        owners = self.json("/owners?at=" + "%2C".join(map(str, filter_["positions"])))["owners"]
+        self.assertEqual(owners[filter_["zero"]], {"bit": filter_["positions"][filter_["zero"]], "set": False,
+                                                   "seq": None, "key": None, "trades": 0})
+
+    def test_hostile_keys_among_owners_stay_text(self):
+        hostile = '"</script>\u2028\\<img src=x onerror=alert(1)>'
+        self.served.ask(trade(hostile))
+        positions = self.json("/check?key=XNAS/AAPL/" + urllib.parse.quote(hostile.replace("/", "%2F")))["filters"][-1]["positions"]
+        response, body = self.request("/owners?at=" + ",".join(map(str, positions)))
+        self.assertEqual(response.headers["Content-Type"], "application/json")
+        self.assertIn("XNAS/AAPL/" + hostile.replace("/", "%2F"), {o["key"] for o in json.loads(body)["owners"]})
+
+    def test_a_curve_ends_where_the_filter_is(self):
+        curve = self.json(f"/curve?segment={self.sealed}")
+        points = curve["points"]
+        self.assertEqual((curve["keys_read"], curve["complete"], curve["simulated_bits_set"], points[-1]["keys"]),
+                         (150, True, curve["bits_set"], 150))
+        self.assertEqual([p["keys"] for p in points], sorted({p["keys"] for p in points}))
+        k, m = curve["hashes"], curve["bits"]
+        for point in points:
+            self.assertAlmostEqual(point["predicted"], (1 - math.exp(-k * point["keys"] / m)) ** k, delta=1e-9)
+            self.assertEqual(point["measured"], point["maybe"] / curve["strangers"])
+            self.assertTrue(point["low"] <= point["measured"] <= point["high"])
+            self.assertEqual(point["maybe"] > 0, curve["first_maybe"] is not None and
+                             point["keys"] >= curve["first_maybe"])
+        # one small filter strays from the mean of all such filters
+        self.assertLess(abs(points[-1]["measured"] / points[-1]["predicted"] - 1), 0.5)
+        screen = curve["screen"]
+        self.assertEqual((screen["keys"], screen["asked"], screen["target"]), (200, 200, 0.05))
+
+    def test_a_sweep_holds_the_filter_in_use_among_the_others(self):
+        sweep = self.json(f"/sweep?segment={self.sealed}")
+        points = sweep["points"]
+        self.assertEqual([p["hashes"] for p in points], list(range(1, len(points) + 1)))
+        self.assertGreaterEqual(len(points), 12)
+        self.assertEqual([p["hashes"] for p in points if p["in_use"]], [sweep["hashes"]])
+        self.assertEqual(points[sweep["hashes"] - 1]["bits_set"], sweep["bits_set"])
+        least = min(points, key=lambda p: (p["maybe"], p["hashes"]))
+        self.assertEqual(sweep["minimum"]["measured"], least["hashes"])
+        self.assertLess(abs(sweep["minimum"]["predicted"] - sweep["optimal_hashes"]), 1)
+        last = self.json(f"/curve?segment={self.sealed}")["points"][-1]
+        if sweep["strangers"] == self.json(f"/curve?segment={self.sealed}")["strangers"]:
+            self.assertEqual(points[sweep["hashes"] - 1]["maybe"], last["maybe"])
+
+    def test_what_is_no_question_is_refused_with_the_reason(self):
+        for target, status, reason in (
+                ("/bits?segment=x", 404, "no such segment"), ("/bits?generation=7", 404, "no such generation"),
+                (f"/bits?segment={self.sealed}&generation=0", 404, "sealed"),
+                ("/bits?segment=" + "s" * 40, 400, "longer"), ("/bits?generation=4294967296", 400, "larger"),
+                ("/bits?generation=-1", 400, "digits"), ("/bits?from=9&to=9", 400, "below"),
+                ("/bits?from=99999999", 400, "below"), ("/bits?cells=0", 400, "cells"),
+                ("/bits?cells=65537", 400, "cells"), ("/bits?from=1&to=3&cells=3", 400, "cells"),
+                ("/bits?from=1&from=2", 400, "twice"), ("/owners?at=", 400, "list"), ("/owners?at=1,", 400, "list"),
+                ("/owners?at=1,,2", 400, "list"), ("/owners?at=99999999", 400, "list"),
+                ("/owners?at=" + ",".join("1" * 65), 400, "64"), ("/owners?at=1%002", 400, "list"),
+                ("/curve?segment=x", 404, "no such"), ("/sweep?generation=x", 400, "digits")):
+            with self.subTest(target):
+                self.assertIn(reason, self.json(target, status=status)["error"])
+
+
+class Empty(HttpTest):
+    def test_without_trades_there_is_no_filter_to_show(self):
+        for target in ("/bits", "/owners?at=1", "/curve", "/sweep"):
+            with self.subTest(target):
+                self.assertIn("no trades yet", self.json(target, status=404)["error"])
+
+    def test_alerts_list_every_rule_and_fire_with_a_reason(self):
+        alerts = {alert["name"]: alert for alert in self.json("/alerts")["alerts"]}
+        self.assertEqual(set(alerts), {"store_failed", "store_full", "false_negative", "self_test", "acks_stalled",
+                                       "filter_useless", "rate_high", "over_capacity", "wal_growing", "disk_filling",
+                                       "conflicts", "expiry_held"})
+        self.assertEqual([name for name, alert in alerts.items() if alert["firing"]], [])
+        self.served.ask(trade("1") + trade("1", price="9"))
+        told = self.json("/alerts")
+        self.assertEqual([(a["name"], a["severity"], a["reason"]) for a in told["alerts"] if a["firing"]],
+                         [("conflicts", "warning", "1 trades came again with other content")])
+        self.assertEqual(told["firing"], 1)
+
+
+class Page(HttpTest):
+    POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+              "base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+    FOLDER = os.path.join(ROOT, "src", "page")
+    TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+             ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+
+    def get(self, target, **headers):
+        connection = http.client.HTTPConnection(self.served.endpoints["http"], timeout=DEADLINE_S)
+        self.addCleanup(connection.close)
+        connection.request("GET", target, headers=headers)
+        response = connection.getresponse()
+        return response, response.read()
+
+    def test_every_file_of_the_page_is_served_as_it_is_under_a_strict_policy(self):
+        for name, target in [("index.html", "/"), *((name, "/ui/" + name) for name in os.listdir(self.FOLDER))]:
+            with self.subTest(target), open(os.path.join(self.FOLDER, name), "rb") as file:
+                response, body = self.get(target)
+                self.assertEqual((response.status, body), (200, file.read()))
+                self.assertEqual({name: response.headers[name] for name in
+                                  ("Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy",
+                                   "Cache-Control")},
+                                 {"Content-Security-Policy": self.POLICY, "X-Content-Type-Options": "nosniff",
+                                  "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"})
+                self.assertEqual(response.headers["Content-Type"], self.TYPES[os.path.splitext(name)[1]])
+
+    def test_a_file_that_the_browser_has_is_not_sent_again(self):
+        tag = self.get("/")[0].headers["ETag"]
+        self.assertRegex(tag, '^"[0-9a-f]{16}"$')
+        for header in (tag, "W/" + tag, f'"x", {tag}', "*"):
+            response, body = self.get("/", **{"If-None-Match": header})
+            self.assertEqual((response.status, body, response.headers["ETag"]), (304, b"", tag))
+        for header in ('"x"', tag[:-2] + '"', ""):
+            self.assertEqual(self.get("/", **{"If-None-Match": header})[0].status, 200)
+        self.assertEqual(self.get("/", Host="evil.example", **{"If-None-Match": tag})[0].status, 403)
 
 
 if __name__ == "__main__":

@@ -116,6 +116,20 @@ START_TEST(a_rate_is_high_when_chance_does_not_explain_it)
 }
 END_TEST
 
+START_TEST(a_filter_that_says_maybe_to_most_strangers_is_useless_whatever_is_predicted)
+{
+    begin();
+    figures.target_fpr = 0.9; /* else the rate is high, too */
+    figures.recent_absent_asked = 99;
+    figures.recent_false_positive = 99;
+    ck_assert_str_eq(firing(NULL), "");
+    figures.recent_absent_asked = figures.recent_false_positive = 100;
+    ck_assert_str_eq(firing(NULL), "filter_useless");
+    figures.recent_false_positive = 50;
+    ck_assert_str_eq(firing(NULL), "");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("alerts");
@@ -125,6 +139,7 @@ int main(void)
     tcase_add_test(cases, each_figure_fires_its_alert_alone);
     tcase_add_test(cases, acks_stall_when_trades_wait_and_a_thread_is_stuck);
     tcase_add_loop_test(cases, a_rate_is_high_when_chance_does_not_explain_it, 0, 4);
+    tcase_add_test(cases, a_filter_that_says_maybe_to_most_strangers_is_useless_whatever_is_predicted);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }
