@@ -17,11 +17,11 @@ import documents
 import identity_rules
 import segments
 import strict_json
-from daemon import DEADLINE_S, DaemonTest
+from daemon import DEADLINE_S, DaemonTest, amount
 
 SEED = int(os.environ.get("SEED") or random.randrange(2**32))
 ROUND = 2000  # documents for one daemon
-DOCUMENTS = int(os.environ.get("DOCUMENTS") or ROUND)
+DOCUMENTS = amount("DOCUMENTS", ROUND, 500)
 FEEDS = 20
 LIMITS = {"max_key_bytes": 64, "max_trades_per_line": 8}
 SOURCE = "S/1%"

@@ -17,11 +17,11 @@ import sys
 import time
 import unittest
 
-from daemon import DaemonTest
+from daemon import DaemonTest, amount
 from ledger import Client, Crowd, HastyClient, Ledger
 from stored import Stored, segments
 
-CYCLES = int(os.environ.get("CYCLES") or 50)
+CYCLES = amount("CYCLES", 50, 10)
 SEED = int(os.environ.get("SEED") or random.SystemRandom().randrange(2**32))
 ROUND = 50              # kills of one store
 EARLY = 0.2             # of the kills hit the start, ...

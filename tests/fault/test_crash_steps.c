@@ -72,11 +72,8 @@ enum {
     NEVER = OPS + 1,
     SECOND_WITHIN = 100, /* calls within which the second kill comes */
     CALLS_MIN = 300,
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    STRIDE = 40, /* slow, and for other faults than these */
-#else
     STRIDE = 9,
-#endif
+    STRIDE_BRIEF = 40,
 };
 
 struct known {
@@ -499,8 +496,7 @@ static void teardown(void)
 
 static void no_kill_does_harm(void)
 {
-    const char *stride = getenv("TRADESIEVE_STRIDE");
-    int n = first_harm(NONE, 1, stride ? atoi(stride) : STRIDE);
+    int n = first_harm(NONE, 1, suite_amount("TRADESIEVE_STRIDE", STRIDE, STRIDE_BRIEF));
 
     ck_assert_msg(n == 0, "call %d, %d ops done: %s", n, atomic_load(done), complaint);
 }

@@ -8,12 +8,9 @@
 #include "store_fixture.h"
 #include "suite.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { FAILURES = 2000 };
-#else
-enum { FAILURES = 20000 }; /* transactions that are rolled back */
-#endif
 enum {
+    FAILURES = 20000, /* transactions that are rolled back */
+    FAILURES_BRIEF = 1000,
     FRESH = 50, /* keys of one */
     GENERATION = 512,
     SEGMENT = 16384,
@@ -85,8 +82,9 @@ static bool prediction_is_honest(void)
 START_TEST(a_disk_that_stays_full_leaves_filter_and_prediction_as_they_should_be)
 {
     uint64_t memory = store_fixture_figures(&f)->memory_bytes;
+    int failures = suite_amount(NULL, FAILURES, FAILURES_BRIEF);
 
-    for (int i = 0; i < FAILURES; i++) {
+    for (int i = 0; i < failures; i++) {
         roll_back(i);
         ck_assert_int_eq(store_maintain(f.store, &f.err), 0);
         load_is_bounded();
@@ -99,7 +97,7 @@ START_TEST(a_disk_that_stays_full_leaves_filter_and_prediction_as_they_should_be
     ck_assert_uint_eq(store_fixture_figures(&f)->rows, STORED + FRESH);
     ck_assert_uint_eq(f.figures.false_negative, 0);
     ck_assert_uint_eq(store_fixture_census(&f).denied, 0);
-    printf("%d transactions rolled back, %u columns, %llu bytes\n", FAILURES,
+    printf("%d transactions rolled back, %u columns, %llu bytes\n", failures,
            f.store->screen.parts[0].bank.columns, (unsigned long long)memory);
 }
 END_TEST

@@ -13,6 +13,7 @@
 
 enum {
     SEGMENTS = 60,
+    SEGMENTS_BRIEF = 20,
     ROWS = 20,    /* of a day */
     ASKED = 2000, /* of each kind */
     BATCH = 100,
@@ -128,9 +129,7 @@ END_TEST
 
 static void setup(void)
 {
-    const char *asked = getenv("TRADESIEVE_SEGMENTS");
-
-    segments_n = asked ? atoi(asked) : SEGMENTS;
+    segments_n = suite_amount("TRADESIEVE_SEGMENTS", SEGMENTS, SEGMENTS_BRIEF);
     store_fixture_init(&f);
     f.config.generation_keys = 65536;
     f.config.segment_rows = 1 << 20;

@@ -21,15 +21,9 @@
 #include "store_fixture.h"
 #include "suite.h"
 
-/* The sanitizers look for other things than wrong verdicts, and are slow. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define THOROUGH 0
-#else
-#define THOROUGH 1
-#endif
-
 enum {
-    SEEDS = THOROUGH ? 200 : 12,
+    SEEDS = 200,
+    SEEDS_BRIEF = 8,
     USELESS_SHARE = 20, /* one more round, with a useless filter, for so many seeds */
     STEPS = 40,         /* of one seed */
     KEYS = 80,          /* from which a seed draws */
@@ -545,8 +539,8 @@ static TCase *add_case(Suite *suite, const char *name)
 
 int main(void)
 {
-    const char *asked = getenv("SEEDS"), *planted = getenv("TRADESIEVE_FAULT");
-    int seeds = asked ? atoi(asked) : SEEDS;
+    const char *planted = getenv("TRADESIEVE_FAULT");
+    int seeds = suite_amount("SEEDS", SEEDS, SEEDS_BRIEF);
     Suite *suite = suite_create("model");
     TCase *random = add_case(suite, "random"), *offsets = add_case(suite, "offsets"),
           *control = add_case(suite, "control");
@@ -556,7 +550,8 @@ int main(void)
     tcase_add_loop_test(random, random_operations_get_the_verdicts_of_the_map, 0, seeds);
     tcase_add_loop_test(random, a_useless_filter_changes_no_verdict, 0,
                         (seeds + USELESS_SHARE - 1) / USELESS_SHARE);
-    tcase_add_loop_test(offsets, equal_keys_at_every_offset_around_every_border, 0, PHASES * SIZES);
+    tcase_add_loop_test(offsets, equal_keys_at_every_offset_around_every_border, 0,
+                        suite_amount(NULL, PHASES * SIZES, SIZES));
     tcase_add_loop_test(control, a_planted_fault_is_caught, 0,
                         (int)(sizeof controls / sizeof *controls));
     tcase_set_timeout(control, CONTROL_LIMIT_S);

@@ -26,14 +26,9 @@
 #include "store/store_state.h"
 #include "suite.h"
 
-/* The sanitizers look for other things than wrong verdicts, and are slow. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { IMAGES_DEFAULT = 60 };
-#else
-enum { IMAGES_DEFAULT = 500 };
-#endif
-
 enum {
+    IMAGES = 500,
+    IMAGES_BRIEF = 30,
     LIVES = 2, /* of a round */
     LIFE_IMAGES = 15,
     ROUND_IMAGES = LIVES * LIFE_IMAGES,
@@ -463,8 +458,7 @@ END_TEST
 
 int main(void)
 {
-    const char *asked = getenv("TRADESIEVE_IMAGES");
-    int images = asked ? atoi(asked) : IMAGES_DEFAULT;
+    int images = suite_amount("TRADESIEVE_IMAGES", IMAGES, IMAGES_BRIEF);
     int rounds = (images + ROUND_IMAGES - 1) / ROUND_IMAGES;
     Suite *suite = suite_create("power_loss");
     TCase *cases = tcase_create("images"), *controls = tcase_create("controls");

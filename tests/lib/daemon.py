@@ -22,6 +22,12 @@ BUILD = os.path.join(ROOT, os.environ.get("TRADESIEVE_BUILD", "build"))
 DEADLINE_S = 60  # a test that waits longer has failed
 
 
+def amount(name, full, brief):
+    """What the environment variable asks for; else full, or brief under TRADESIEVE_BRIEF, which
+    scripts/run-tests sets for the sanitizers."""
+    return int(os.environ.get(name) or (brief if "TRADESIEVE_BRIEF" in os.environ else full))
+
+
 def data_file(name):
     """A captured file, or None: TRADESIEVE_DATA, else ../shared/data beside the project."""
     directory = os.environ.get("TRADESIEVE_DATA", os.path.join(ROOT, "..", "shared", "data"))

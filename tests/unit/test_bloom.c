@@ -274,13 +274,12 @@ static const struct {
     uint64_t keys, filters, probes;
 } sizes[] = {{0, 10, 10000}, {1, 1000, 500}, {64, 200, 1500}, {1000, 20, 10000}, {65536, 1, 200000}};
 
-/* The sanitizers look for other things than rates, and are slow: every seventh will do. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { HASHES_STEP = 7 };
-#else
-enum { HASHES_STEP = 1 };
-#endif
-enum { HASHES_MEASURED = 40 };
+enum { HASHES_MEASURED = 40, STEP = 1, STEP_BRIEF = 13 };
+
+static uint32_t hashes_step(void)
+{
+    return (uint32_t)suite_amount(NULL, STEP, STEP_BRIEF);
+}
 
 /* Whether so many strangers are maybe as are expected, give or take what chance allows. */
 static bool is_ideal(int size, uint32_t hashes, bool weak)
@@ -300,7 +299,7 @@ static bool is_ideal(int size, uint32_t hashes, bool weak)
 
 START_TEST(filters_of_every_size_measure_as_predicted_from_1_to_40_positions)
 {
-    for (uint32_t hashes = 1; hashes <= HASHES_MEASURED; hashes += HASHES_STEP)
+    for (uint32_t hashes = 1; hashes <= HASHES_MEASURED; hashes += hashes_step())
         ck_assert(is_ideal(_i, hashes, false));
 }
 END_TEST
@@ -308,7 +307,7 @@ END_TEST
 /* The control: positions that follow from one word alone are found out. */
 START_TEST(weak_hashes_do_not_measure_as_predicted)
 {
-    for (uint32_t hashes = 3; hashes <= HASHES_MEASURED; hashes += HASHES_STEP)
+    for (uint32_t hashes = 3; hashes <= HASHES_MEASURED; hashes += hashes_step())
         ck_assert(!is_ideal(1, hashes, true) && !is_ideal(2, hashes, true));
 }
 END_TEST

@@ -474,17 +474,23 @@ static uint64_t seed_of_this_run(void)
     return seed;
 }
 
-enum { RANDOM_DOCUMENTS = 10000 };
+enum { DOCUMENTS = 10000, DOCUMENTS_BRIEF = 1000 };
+
+static int random_documents(void)
+{
+    return suite_amount(NULL, DOCUMENTS, DOCUMENTS_BRIEF);
+}
 
 START_TEST(cjson_sees_the_same_tree_in_random_documents)
 {
     struct text text = {0};
     struct scan_want want;
     struct scan_value root;
+    int n = random_documents();
 
     state = seed_of_this_run();
     scan_want_init(&want);
-    for (int i = 0; i < RANDOM_DOCUMENTS; i++) {
+    for (int i = 0; i < n; i++) {
         text.len = 0;
         add_document(&text, 0);
         cJSON *tree = cJSON_ParseWithLength(text_terminate(&text), text.len);
@@ -516,10 +522,10 @@ static void damage(struct text *text)
 START_TEST(what_cjson_refuses_is_refused_too)
 {
     struct text text = {0};
-    int refused = 0;
+    int n = random_documents(), refused = 0;
 
     state = seed_of_this_run();
-    for (int i = 0; i < RANDOM_DOCUMENTS; i++) {
+    for (int i = 0; i < n; i++) {
         text.len = 0;
         add_document(&text, 0);
         damage(&text);
@@ -532,7 +538,7 @@ START_TEST(what_cjson_refuses_is_refused_too)
                       text.at);
         cJSON_Delete(tree);
     }
-    ck_assert_int_gt(refused, RANDOM_DOCUMENTS / 4);
+    ck_assert_int_gt(refused, n / 4);
     text_done(&text);
 }
 END_TEST
@@ -543,21 +549,22 @@ START_TEST(reading_again_finds_what_the_checking_pass_found)
     struct text text = {0};
     struct scan_want want;
     struct scan_value values[SCAN_WANT_MAX], again[SCAN_WANT_MAX];
+    int n = random_documents();
 
     state = seed_of_this_run();
     scan_want_init(&want);
     for (int i = 0; i < 8; i++)
         want_path(&want, paths[i]);
-    for (int i = 0; i < RANDOM_DOCUMENTS; i++) {
+    for (int i = 0; i < n; i++) {
         text.len = 0;
         add_document(&text, 0);
         ck_assert_int_eq(scan_text(text.at, text.len, &want, values, NULL), SCAN_OK);
         scan_again(&values[0], &want, again);
-        for (unsigned n = 0; n < want.n; n++)
-            ck_assert_msg(values[n].at == again[n].at && values[n].len == again[n].len &&
-                              values[n].kind == again[n].kind && values[n].twice == again[n].twice &&
-                              values[n].escaped == again[n].escaped,
-                          "node %u of %s", n, text_terminate(&text));
+        for (unsigned k = 0; k < want.n; k++)
+            ck_assert_msg(values[k].at == again[k].at && values[k].len == again[k].len &&
+                              values[k].kind == again[k].kind && values[k].twice == again[k].twice &&
+                              values[k].escaped == again[k].escaped,
+                          "node %u of %s", k, text_terminate(&text));
     }
     text_done(&text);
 }

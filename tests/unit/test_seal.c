@@ -675,6 +675,8 @@ START_TEST(a_restored_database_whose_rows_look_like_the_snapshots_is_found_out)
 }
 END_TEST
 
+enum { OFFSETS = 400, OFFSETS_BRIEF = 30 };
+
 struct damage {
     const char *path;
     unsigned char *bytes;
@@ -711,11 +713,11 @@ static void opens_right(int keys)
     store_fixture_close(&f);
 }
 
-/* Every offset of the small files of the fixture; `step` thins out the truncations of a larger one. */
+/* At every offset of the small files of the fixture, at so many of a larger one. */
 static void damage_everywhere(const char *path, int keys)
 {
     struct damage damage = read_file(path);
-    size_t step = damage.len / 400 + 1;
+    size_t step = damage.len / (size_t)suite_amount(NULL, OFFSETS, OFFSETS_BRIEF) + 1;
 
     for (size_t at = 0; at < damage.len; at += step) {
         write_file(&damage, at);

@@ -758,30 +758,38 @@ START_TEST(a_segment_that_a_reader_keeps_open_drains_and_is_closed_later)
 }
 END_TEST
 
+enum { MIB = 1 << 20 };
+
+/* A trade whose message takes a MiB, so that the WAL grows fast. */
+static void send_mib(int i)
+{
+    static char message[MIB];
+    struct batch *batch = store_fixture_batch(&f, "");
+    struct batch_trade *trade = batch_add_trade(batch);
+
+    memset(message, 'x', sizeof message);
+    text_add(&batch->bytes, message, sizeof message);
+    text_add_u64(&batch->arena, (uint64_t)i);
+    trade->key_len = (uint32_t)batch->arena.len;
+    trade->message_len = sizeof message;
+    batch->ask_n = 1;
+    store_fixture_transact(&f, &batch, 1, true);
+    batch_close(batch);
+}
+
 START_TEST(a_reader_that_pins_the_wal_makes_the_segment_roll)
 {
-    static char message[1 << 20];
     char path[CATALOG_PATH_MAX];
     sqlite3 *other;
 
-    memset(message, 'x', sizeof message);
     says("a", "new:1");
     catalog_path(path, f.dir, segment_name(0), ".db");
     ck_assert_int_eq(sqlite3_open(path, &other), SQLITE_OK);
     ck_assert_int_eq(sqlite3_exec(other, "BEGIN; SELECT * FROM trade", NULL, NULL, NULL), SQLITE_OK);
     f.store->config.segment_rows = 1000;
     for (int i = 0; f.store->segments_n == 1 && i < 80; i++) {
-        struct batch *batch = store_fixture_batch(&f, "");
-        struct batch_trade *trade = batch_add_trade(batch);
-
-        text_add(&batch->bytes, message, sizeof message);
-        text_add_u64(&batch->arena, (uint64_t)i);
-        trade->key_len = (uint32_t)batch->arena.len;
-        trade->message_len = sizeof message;
-        batch->ask_n = 1;
-        store_fixture_transact(&f, &batch, 1, true);
+        send_mib(i);
         must(store_maintain(f.store, &f.err));
-        batch_close(batch);
     }
     ck_assert_uint_eq(f.store->segments_n, 2);
     ck_assert_uint_eq(f.events[STORE_WARNING], 1);
@@ -794,8 +802,9 @@ END_TEST
 
 START_TEST(the_wal_is_moved_into_the_file_between_commits)
 {
-    f.store->config.segment_rows = 100000;
-    store_fixture_send_range(&f, "a-key-that-takes-some-room-in-the-file-", 1, 90000, 5000);
+    f.store->config.segment_rows = 1000;
+    for (int i = 0; i <= STORE_CHECKPOINT_BYTES / MIB; i++)
+        send_mib(i);
     ck_assert_uint_gt(store_fixture_figures(&f)->wal_bytes, STORE_CHECKPOINT_BYTES);
     must(store_maintain(f.store, &f.err));
     ck_assert_uint_eq(store_fixture_figures(&f)->wal_bytes, 0);
