@@ -1,10 +1,12 @@
 /* metrics: what /stats says as Prometheus reads it: text format 0.0.4, base units, _total for counters.
  *
  * Every series is there from the start, at 0 or, where nothing is known yet, NaN. Labels are taken from
- * the configuration (feeds) or from fixed lists: no key and no address ever becomes one. docs/metrics.md
+ * the configuration (feeds) or from fixed lists: no key and no address ever becomes one. docs/statistics.md
  * lists them. Any thread. */
 #ifndef REPORT_METRICS_H
 #define REPORT_METRICS_H
+
+#include <stdbool.h>
 
 #include "report/stats.h"
 #include "store/figures.h"
@@ -18,8 +20,8 @@ struct process_values {
 };
 void metrics_process(struct process_values *ret);
 
-/* A terminated string that the caller free()s. */
+/* A terminated string that the caller free()s. live: what /livez says. */
 char *metrics_text(const struct stats_values *stats, const struct figures *figures,
-                   const struct process_values *process);
+                   const struct process_values *process, bool live);
 
 #endif

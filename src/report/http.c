@@ -460,7 +460,9 @@ static void answer_metrics(struct http *http, const char *query, struct response
     writer_figures(http->writer, &figures);
     stats_copy(http->stats, &stats);
     metrics_process(&process);
-    response_json(ret, RESPONSE_OK, metrics_text(&stats, &figures, &process));
+    bool live = !find_stuck(http, &stats);
+
+    response_json(ret, RESPONSE_OK, metrics_text(&stats, &figures, &process, live));
     ret->type = "text/plain; version=0.0.4; charset=utf-8";
     figures_done(&figures);
 }

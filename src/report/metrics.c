@@ -242,8 +242,9 @@ static void add_store(struct text *text, const struct figures *figures)
     add_gauge_real(text, "store_window_start_timestamp_seconds",
                    "When the oldest stored trade came; NaN when nothing is stored.",
                    figures->window_start_us ? (double)figures->window_start_us / 1e6 : NAN);
-    add_gauge(text, "store_disk_free_bytes", "Free space where the data directory is.",
-              figures->disk_free_bytes);
+    add_gauge_real(text, "store_disk_free_bytes",
+                   "Free space where the data directory is; NaN until the store is open.",
+                   figures->sqlite_version ? (double)figures->disk_free_bytes : NAN);
     add_gauge(text, "store_disk_reserve_bytes", "Below so much the store answers retry.",
               figures->disk_reserve_bytes);
     add_gauge(text, "store_expiry_held", "1 while the clock is not believed, so that nothing expires.",
@@ -277,11 +278,13 @@ static void add_process(struct text *text, const struct process_values *process)
 }
 
 char *metrics_text(const struct stats_values *stats, const struct figures *figures,
-                   const struct process_values *process)
+                   const struct process_values *process, bool live)
 {
     struct text text = {0};
 
     add_state(&text, stats, figures);
+    add_gauge(&text, "live", "1 while the loop and the store thread make progress, as /livez says.",
+              live);
     add_ingest(&text, stats);
     add_answers(&text, figures);
     add_filter(&text, figures);

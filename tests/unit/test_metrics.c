@@ -9,6 +9,7 @@
 static struct stats_values stats;
 static struct figures figures;
 static struct process_values process;
+static bool live;
 static char *text;
 
 static void begin(void)
@@ -16,6 +17,7 @@ static void begin(void)
     memset(&stats, 0, sizeof stats);
     figures = (struct figures){.state = STORE_READY, .sqlite_version = "3.40.1"};
     process = (struct process_values){0};
+    live = true;
     stats.feeds_n = 1;
     stats.feeds[0].name = "canonical";
 }
@@ -29,7 +31,7 @@ static void end(void)
 static void compose(void)
 {
     free(text);
-    text = metrics_text(&stats, &figures, &process);
+    text = metrics_text(&stats, &figures, &process, live);
 }
 
 /* A whole line. */
@@ -121,6 +123,27 @@ START_TEST(one_state_is_1)
 }
 END_TEST
 
+START_TEST(live_is_what_livez_says)
+{
+    compose();
+    assert_line("tradesieve_live 1");
+    live = false;
+    compose();
+    assert_line("tradesieve_live 0");
+}
+END_TEST
+
+START_TEST(free_space_is_not_known_before_the_store_is_open)
+{
+    figures.disk_free_bytes = 4096;
+    compose();
+    assert_line("tradesieve_store_disk_free_bytes 4096");
+    figures.sqlite_version = NULL;
+    compose();
+    assert_line("tradesieve_store_disk_free_bytes NaN");
+}
+END_TEST
+
 START_TEST(a_feed_name_cannot_end_its_label)
 {
     stats.feeds[0].name = "a\"b\\c";
@@ -165,6 +188,8 @@ int main(void)
     tcase_add_test(tests, rates_are_those_of_the_statistics);
     tcase_add_test(tests, histogram_counts_are_cumulative_and_exact_at_their_edges);
     tcase_add_test(tests, one_state_is_1);
+    tcase_add_test(tests, live_is_what_livez_says);
+    tcase_add_test(tests, free_space_is_not_known_before_the_store_is_open);
     tcase_add_test(tests, a_feed_name_cannot_end_its_label);
     tcase_add_test(tests, segments_are_counted_by_state);
     tcase_add_test(tests, the_process_tells_of_itself);
