@@ -178,8 +178,8 @@ install: all
 	for page in docs/man/*; do \
 	    install -Dm 644 -t $(MAN)/man$${page##*.} $$page || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d
-	sed 's,@PREFIX@,$(PREFIX),g' systemd/tradesieved.service.in \
-	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/tradesieved.service
+	for unit in tradesieved.service tradesieved.socket; do sed 's,@PREFIX@,$(PREFIX),g' systemd/$$unit.in \
+	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 	install -m 644 systemd/tradesieve.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/tradesieve.conf
 
 clean:

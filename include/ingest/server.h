@@ -23,6 +23,7 @@ struct listener_config {
     struct feed *feed; /* not owned */
     enum ack_mode ack;
     unsigned mode; /* of a unix socket, 0: as umask has it */
+    int passed_fd; /* a socket that listens already, the server's from its start; 0: none, it binds */
 };
 
 /* Something an operator should know; a caller may want to limit repeated ones. */

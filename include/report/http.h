@@ -18,6 +18,7 @@ struct http_config {
     char *const *hosts; /* names that a Host header may have besides IP addresses, localhost */
     size_t hosts_n;
     const char *data_dir; /* where the segments are */
+    int passed_fd;        /* a socket that listens already, http's from its start; 0: none, it binds */
 };
 
 struct http;

@@ -1,6 +1,6 @@
 /* tradesieved.
  *
- *   1. configuration, the data directory's lock
+ *   1. configuration, sockets that are passed to it, the data directory's lock
  *   2. the sockets listen; the store thread begins to open the store; HTTP answers
  *   3. the store is open: the endpoints file is written, connections are read, systemd hears READY
  *   4. SIGTERM or SIGINT: nothing is accepted or read any more; what was read is committed and answered
@@ -26,6 +26,7 @@
 #include "daemon/lock.h"
 #include "daemon/log.h"
 #include "daemon/notify.h"
+#include "daemon/passed.h"
 #include "ingest/server.h"
 #include "report/http.h"
 #include "report/stats.h"
@@ -86,7 +87,7 @@ static int run(struct daemon *d)
 {
     log_init(d->config.log_level);
     prepare_process(d);
-    if (lock_take(d->config.data_dir, &d->lock, &d->err) < 0)
+    if (passed_take(&d->config, &d->err) < 0 || lock_take(d->config.data_dir, &d->lock, &d->err) < 0)
         return d->err.code;
     open_loop(d);
     if (start(d) < 0)

@@ -116,8 +116,21 @@ static int bind_tcp(struct listener *l, const struct listener_config *config, st
     return 0;
 }
 
+/* It listens already: its path, mode and queue belong to who opened it. Others hold it too, so what waits
+ * there when we close it is not lost. */
+static int listener_adopt(struct listener *l, const struct listener_config *config, struct err *err)
+{
+    struct sockaddr *sockaddr = (struct sockaddr *)&l->address.sockaddr;
+
+    l->fd = config->passed_fd;
+    l->address.len = sizeof l->address.sockaddr;
+    return getsockname(l->fd, sockaddr, &l->address.len) < 0 ? system_error(err, config, errno) : 0;
+}
+
 static int listener_bind(struct listener *l, const struct listener_config *config, struct err *err)
 {
+    if (config->passed_fd)
+        return listener_adopt(l, config, err);
     if (address_parse(&l->address, config->bind, err) < 0)
         return err_prefix(err, "listener");
     int family = l->address.sockaddr.ss_family;

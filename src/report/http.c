@@ -113,7 +113,7 @@ static int system_error(struct err *err, const char *bind_text)
 }
 
 /* Our own socket, since libmicrohttpd does not say why it could not listen. */
-static int open_socket(struct http *http, struct err *err)
+static int bind_socket(struct http *http, struct err *err)
 {
     struct address *address = &http->address;
     struct sockaddr *sockaddr = (struct sockaddr *)&address->sockaddr;
@@ -129,8 +129,21 @@ static int open_socket(struct http *http, struct err *err)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (sockaddr->sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, sockaddr, address->len) < 0 || listen(fd, HTTP_BACKLOG) < 0 ||
-        getsockname(fd, sockaddr, &address->len) < 0)
+    if (bind(fd, sockaddr, address->len) < 0 || listen(fd, HTTP_BACKLOG) < 0)
+        return system_error(err, http->config->bind);
+    return 0;
+}
+
+static int open_socket(struct http *http, struct err *err)
+{
+    struct address *address = &http->address;
+
+    if (http->config->passed_fd)
+        http->listener = http->config->passed_fd;
+    else if (bind_socket(http, err) < 0)
+        return err->code;
+    address->len = sizeof address->sockaddr;
+    if (getsockname(http->listener, (struct sockaddr *)&address->sockaddr, &address->len) < 0)
         return system_error(err, http->config->bind);
     return 0;
 }

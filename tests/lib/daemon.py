@@ -124,6 +124,7 @@ class Daemon:
     def __init__(self, config=None, directory=None, data_dir=None, environment=None, descriptors=None):
         self.descriptors = descriptors  # the hard limit, None: ours
         self.command = []  # what runs it: a program and its arguments
+        self.inherited = ()  # descriptors that it gets from us
         self.own_directory = directory is None
         self.directory = directory or tempfile.mkdtemp(prefix="tradesieve-test-")
         self.data_dir = data_dir or os.path.join(self.directory, "data")
@@ -151,7 +152,8 @@ class Daemon:
             [*self.command, os.path.join(BUILD, "tradesieved"), "--config", path, "--data-dir", self.data_dir,
              "--endpoints-file", self.endpoints_file],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr,
-            env=self.environment, preexec_fn=self._limit_descriptors if self.descriptors else None)
+            env=self.environment, pass_fds=self.inherited,
+            preexec_fn=self._limit_descriptors if self.descriptors else None)
 
     def _limit_descriptors(self):
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.descriptors, self.descriptors))
