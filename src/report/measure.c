@@ -2,10 +2,14 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+
+enum { CHUNK = 4096 }; /* strangers between two looks at the clock */
 
 static const uint64_t strangers_min = 1 << 16, strangers_max = 1 << 22;
 static const double maybes_wanted = 100;
@@ -25,6 +29,13 @@ uint64_t measure_strangers_for(double rate)
     if (wanted >= (double)strangers_max)
         return strangers_max;
     return wanted <= (double)strangers_min ? strangers_min : (uint64_t)wanted;
+}
+
+static bool go_on(const struct measure_strangers *strangers, uint64_t asked)
+{
+    if (asked && asked % CHUNK == 0 && clock_mono_us() >= strangers->until_us)
+        return false;
+    return asked < strangers->n;
 }
 
 /* ---- every load ---- */
@@ -94,25 +105,23 @@ static void sum_up(struct measure_point *points, size_t n)
     }
 }
 
-void measure_curve(struct bloom_shape shape, const struct bloom_hash *keys, size_t n,
-                   const unsigned char secret[BLOOM_KEY_BYTES], uint64_t strangers,
-                   const uint64_t *loads, size_t loads_n, struct measure_point *ret,
-                   uint64_t *ret_first_maybe)
+uint64_t measure_curve(struct bloom_shape shape, const struct bloom_hash *keys, size_t n,
+                       const struct measure_strangers *strangers, const uint64_t *loads, size_t loads_n,
+                       struct measure_point *ret, uint64_t *ret_first_maybe)
 {
     assert(n < UINT32_MAX);
     uint32_t *first = find_first_keys(shape, keys, n);
-    uint64_t earliest = 0;
+    uint64_t earliest = 0, asked = 0;
     struct bloom full;
     size_t at;
 
     fill(&full, shape, keys, n);
-
     memset(ret, 0, loads_n * sizeof *ret);
     for (uint64_t bit = 0; bit < shape.bits; bit++)
         if (first[bit] && (at = point_of(loads, loads_n, first[bit])) < loads_n)
             ret[at].bits_set++;
-    for (uint64_t i = 0; i < strangers; i++) {
-        struct bloom_hash stranger = measure_stranger(secret, i);
+    for (; go_on(strangers, asked); asked++) {
+        struct bloom_hash stranger = measure_stranger(strangers->secret, asked);
 
         if (!bloom_ask(&full, stranger))
             continue;
@@ -123,10 +132,11 @@ void measure_curve(struct bloom_shape shape, const struct bloom_hash *keys, size
         if ((at = point_of(loads, loads_n, load)) < loads_n)
             ret[at].maybe++;
     }
-    bloom_done(&full);
     sum_up(ret, loads_n);
     *ret_first_maybe = earliest;
+    bloom_done(&full);
     free(first);
+    return asked;
 }
 
 /* ---- every k ---- */
@@ -167,12 +177,12 @@ static void ask_every_k(const uint8_t *first, uint64_t bits, uint32_t hashes_max
     }
 }
 
-void measure_sweep(uint64_t bits, uint32_t hashes_max, const struct bloom_hash *keys, size_t n,
-                   const unsigned char secret[BLOOM_KEY_BYTES], uint64_t strangers,
-                   struct measure_point *ret)
+uint64_t measure_sweep(uint64_t bits, uint32_t hashes_max, const struct bloom_hash *keys, size_t n,
+                       const struct measure_strangers *strangers, struct measure_point *ret)
 {
     assert(hashes_max <= BLOOM_HASHES_MAX);
     uint8_t *first = find_first_hashes(bits, hashes_max, keys, n);
+    uint64_t asked = 0;
 
     memset(ret, 0, hashes_max * sizeof *ret);
     for (uint64_t bit = 0; bit < bits; bit++)
@@ -180,7 +190,8 @@ void measure_sweep(uint64_t bits, uint32_t hashes_max, const struct bloom_hash *
             ret[first[bit] - 1].bits_set++;
     for (uint32_t j = 1; j < hashes_max; j++)
         ret[j].bits_set += ret[j - 1].bits_set;
-    for (uint64_t i = 0; i < strangers; i++)
-        ask_every_k(first, bits, hashes_max, measure_stranger(secret, i), ret);
+    for (; go_on(strangers, asked); asked++)
+        ask_every_k(first, bits, hashes_max, measure_stranger(strangers->secret, asked), ret);
     free(first);
+    return asked;
 }

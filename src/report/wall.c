@@ -38,13 +38,16 @@ enum {
     OWNERS_BODY_MAX = 4 << 20, /* bytes: keys may be long */
     KEY_MAX_BYTES = 65536,     /* of a key that is shown */
     SIMULATED_BITS_MAX = 1 << 24,
-    POINTS_MAX = 65,   /* of a curve: 64ths, and the last key */
-    SWEEP_HASHES = 12, /* k that are always tried, */
-    SWEEP_BEYOND = 8,  /* and so many beyond the one in use */
+    POINTS_MAX = 65,        /* of a curve: 64ths, and the last key */
+    SWEEP_HASHES = 12,      /* k that are always tried, */
+    SWEEP_BEYOND = 8,       /* and so many beyond the one in use */
+    ASKING_US = 500 * 1000, /* strangers are asked for so long */
     RESULTS_KEPT = 8,
     RESULT_AGE_US = 10 * 1000 * 1000, /* of a growing filter, and of figures of the whole screen */
     COPY_AGE_US = 1000 * 1000,        /* of a growing filter */
 };
+
+static const char others_first[] = "others are being answered: ask again";
 
 enum result_kind { RESULT_NONE, RESULT_CURVE, RESULT_SWEEP };
 
@@ -63,7 +66,8 @@ struct wall {
     const char *data_dir;
     struct writer *writer;
     _Atomic bool stop;
-    pthread_mutex_t lock; /* guards what follows: one question at a time */
+    pthread_mutex_t counting; /* held while a curve or a sweep is made; locked before lock */
+    pthread_mutex_t lock;     /* guards what follows: one question at a time */
     struct copies copies;
     struct keysets keysets;
     struct result results[RESULTS_KEPT];
@@ -76,6 +80,7 @@ struct wall *wall_open(const char *data_dir, struct writer *writer)
 
     wall->data_dir = data_dir;
     wall->writer = writer;
+    pthread_mutex_init(&wall->counting, NULL);
     pthread_mutex_init(&wall->lock, NULL);
     copies_init(&wall->copies, writer, &wall->stop);
     keysets_init(&wall->keysets, data_dir, &wall->stop);
@@ -96,6 +101,7 @@ void wall_close(struct wall *wall)
     copies_done(&wall->copies);
     keysets_done(&wall->keysets);
     pthread_mutex_destroy(&wall->lock);
+    pthread_mutex_destroy(&wall->counting);
     free(wall);
 }
 
@@ -140,13 +146,13 @@ static const char *read_range(const char *query, uint64_t bits, uint64_t *ret_fr
 
 /* ---- 2. the filter ---- */
 
-static bool lock(struct wall *wall)
+static bool lock(pthread_mutex_t *mutex)
 {
     struct timespec until;
 
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += WAIT_S;
-    return pthread_mutex_timedlock(&wall->lock, &until) == 0;
+    return pthread_mutex_timedlock(mutex, &until) == 0;
 }
 
 /* Counting takes a processor for a while: from here on this thread, which ends with its request, comes after
@@ -166,8 +172,8 @@ static bool begin(struct wall *wall, const char *query, struct view *ret_looked,
         response_refuse(ret, RESPONSE_BAD, wrong);
         return false;
     }
-    if (!lock(wall)) {
-        response_refuse(ret, RESPONSE_UNAVAILABLE, "others are being answered: ask again");
+    if (!lock(&wall->lock)) {
+        response_refuse(ret, RESPONSE_UNAVAILABLE, others_first);
         return false;
     }
     if (copies_look(&wall->copies, ret_looked, &err) < 0)
@@ -605,6 +611,21 @@ void wall_owners(struct wall *wall, const char *query, struct response *ret)
 
 /* ---- /curve ---- */
 
+/* What a body is made of: the filter, and a copy of its keys' hashes that is ours alone. */
+struct job {
+    enum result_kind kind;
+    struct view looked;
+    struct bloom_hash *keys;
+    size_t n;
+};
+
+static struct measure_strangers strangers_for(const struct view *view, double rate)
+{
+    return (struct measure_strangers){.secret = view->secret,
+                                      .n = measure_strangers_for(rate),
+                                      .until_us = clock_mono_us() + ASKING_US};
+}
+
 /* 64ths of what it is sized for, as far as there are keys, and the last key. */
 static size_t choose_loads(uint64_t sized_for, uint64_t n, uint64_t ret[POINTS_MAX])
 {
@@ -645,10 +666,11 @@ static double log_pass_of_others(const struct figures *figures, const struct vie
            log1p(-fmin(bloom_predict(view->shape, view->keys), 1 - 1e-12));
 }
 
-static void write_curve(struct wall *wall, const struct view *view, const struct bloom_hash *keys,
-                        size_t n, struct text *text)
+static void write_curve(struct wall *wall, const struct job *job, struct text *text)
 {
-    uint64_t strangers = measure_strangers_for(bloom_predict(view->shape, n));
+    const struct view *view = &job->looked;
+    size_t n = job->n;
+    struct measure_strangers ask = strangers_for(view, bloom_predict(view->shape, n));
     uint64_t loads[POINTS_MAX], first_maybe;
     struct measure_point points[POINTS_MAX];
     size_t points_n = choose_loads(view->sized_for, n, loads);
@@ -658,7 +680,8 @@ static void write_curve(struct wall *wall, const struct view *view, const struct
     double others = log_pass_of_others(&figures, view);
 
     yield_to_ingest();
-    measure_curve(view->shape, keys, n, view->secret, strangers, loads, points_n, points, &first_maybe);
+    uint64_t strangers =
+        measure_curve(view->shape, job->keys, n, &ask, loads, points_n, points, &first_maybe);
     add_u64(text, "simulated_bits_set", points_n ? points[points_n - 1].bits_set : 0);
     add_u64(text, "strangers", strangers);
     add_double(text, "first_maybe", first_maybe ? (double)first_maybe : NAN);
@@ -709,9 +732,10 @@ static uint32_t least_measured(const struct measure_point *points, uint32_t hash
     return least;
 }
 
-static void write_sweep(struct wall *wall, const struct view *view, const struct bloom_hash *keys,
-                        size_t n, struct text *text)
+static void write_sweep(struct wall *wall, const struct job *job, struct text *text)
 {
+    const struct view *view = &job->looked;
+    size_t n = job->n;
     uint32_t beyond = view->shape.hashes + SWEEP_BEYOND;
     uint32_t k_max = beyond < SWEEP_HASHES ? SWEEP_HASHES : beyond;
     struct measure_point points[BLOOM_HASHES_MAX];
@@ -720,10 +744,10 @@ static void write_sweep(struct wall *wall, const struct view *view, const struct
     if (k_max > BLOOM_HASHES_MAX)
         k_max = BLOOM_HASHES_MAX;
     uint32_t least = least_predicted(view, n, k_max);
-    uint64_t strangers = measure_strangers_for(predicted_for(view, least, n));
+    struct measure_strangers ask = strangers_for(view, predicted_for(view, least, n));
 
     yield_to_ingest();
-    measure_sweep(view->shape.bits, k_max, keys, n, view->secret, strangers, points);
+    uint64_t strangers = measure_sweep(view->shape.bits, k_max, job->keys, n, &ask, points);
     add_u64(text, "strangers", strangers);
     add_double(text, "optimal_hashes", n ? bloom_optimal_hashes(view->shape.bits, n) : NAN);
     add_name(text, "minimum");
@@ -772,54 +796,86 @@ static bool is_good(const struct result *result, const struct view *looked)
     return result->body.len && (same || clock_mono_us() - result->made_us < RESULT_AGE_US);
 }
 
-/* Makes the body anew; one of which keys are missing yet is not kept. */
-static int simulate(struct wall *wall, enum result_kind kind, const struct view *looked,
-                    struct result *result, struct text *ret, struct err *err)
+/* With the wall locked. */
+static int take_keys(struct wall *wall, struct job *job, struct err *err)
 {
     const struct bloom_hash *keys;
-    size_t n;
 
-    if (keysets_read(&wall->keysets, looked, &keys, &n, err) < 0)
+    if (keysets_read(&wall->keysets, &job->looked, &keys, &job->n, err) < 0)
         return err->code;
-    add_filter(ret, looked);
-    add_reading(ret, looked, n);
-    (kind == RESULT_CURVE ? write_curve : write_sweep)(wall, looked, keys, n, ret);
-    text_add_char(ret, '}');
-    result->body.len = 0;
-    if (n == (uint64_t)(looked->end_seq - looked->first_seq))
-        text_add(&result->body, ret->at, ret->len);
-    result->keys = looked->keys;
-    result->made_us = clock_mono_us();
+    job->keys = mem_alloc((job->n + 1) * sizeof *keys);
+    if (job->n)
+        memcpy(job->keys, keys, job->n * sizeof *keys);
     return 0;
 }
 
+static void simulate(struct wall *wall, const struct job *job, struct text *ret)
+{
+    add_filter(ret, &job->looked);
+    add_reading(ret, &job->looked, job->n);
+    (job->kind == RESULT_CURVE ? write_curve : write_sweep)(wall, job, ret);
+    text_add_char(ret, '}');
+}
+
+/* A body of which keys are missing yet is not kept. */
+static void keep_result(struct wall *wall, const struct job *job, const struct text *body)
+{
+    struct result *result = result_of(wall, job->kind, &job->looked);
+
+    result->body.len = 0;
+    if (job->n == (uint64_t)(job->looked.end_seq - job->looked.first_seq))
+        text_add(&result->body, body->at, body->len);
+    result->keys = job->looked.keys;
+    result->made_us = clock_mono_us();
+}
+
+/* A body that is kept already, or what a new one is made of. False: refused. Locks the wall meanwhile. */
+static bool prepare(struct wall *wall, const char *query, struct job *job, struct text *ret_body,
+                    struct response *ret)
+{
+    bool good = true;
+    struct err err;
+
+    if (!begin(wall, query, &job->looked, ret))
+        return false;
+    struct result *result = result_of(wall, job->kind, &job->looked);
+
+    result->last_use = ++wall->use_tick;
+    if (job->looked.shape.bits > SIMULATED_BITS_MAX) {
+        response_refuse(ret, RESPONSE_BAD, "the filter is too large to be simulated");
+        good = false;
+    } else if (is_good(result, &job->looked)) {
+        text_add(ret_body, result->body.at, result->body.len);
+    } else if (take_keys(wall, job, &err) < 0) {
+        response_refuse(ret, RESPONSE_UNAVAILABLE, err.text);
+        good = false;
+    }
+    pthread_mutex_unlock(&wall->lock);
+    return good;
+}
+
+/* One at a time, and nobody else waits for what is counted here. */
 static void answer_result(struct wall *wall, enum result_kind kind, const char *query,
                           struct response *ret)
 {
+    struct job job = {.kind = kind};
     struct text body = {0};
-    struct view looked;
-    struct err err;
 
-    if (!begin(wall, query, &looked, ret))
+    if (!lock(&wall->counting)) {
+        response_refuse(ret, RESPONSE_UNAVAILABLE, others_first);
         return;
-    struct result *result = result_of(wall, kind, &looked);
-
-    result->last_use = ++wall->use_tick;
-    if (looked.shape.bits > SIMULATED_BITS_MAX) {
-        response_refuse(ret, RESPONSE_BAD, "the filter is too large to be simulated");
-    } else {
-        int rc = 0;
-
-        if (is_good(result, &looked))
-            text_add(&body, result->body.at, result->body.len);
-        else
-            rc = simulate(wall, kind, &looked, result, &body, &err);
-        if (rc == 0)
-            response_json(ret, RESPONSE_OK, (text_terminate(&body), body.at));
-        else
-            response_refuse(ret, RESPONSE_UNAVAILABLE, err.text);
     }
-    pthread_mutex_unlock(&wall->lock);
+    if (prepare(wall, query, &job, &body, ret)) {
+        if (!body.len) {
+            simulate(wall, &job, &body);
+            pthread_mutex_lock(&wall->lock);
+            keep_result(wall, &job, &body);
+            pthread_mutex_unlock(&wall->lock);
+        }
+        response_json(ret, RESPONSE_OK, (text_terminate(&body), body.at));
+    }
+    free(job.keys);
+    pthread_mutex_unlock(&wall->counting);
 }
 
 void wall_curve(struct wall *wall, const char *query, struct response *ret)

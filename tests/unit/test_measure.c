@@ -9,6 +9,8 @@
 
 static const unsigned char secret[BLOOM_KEY_BYTES] = "sixteen bytes ok";
 
+#define ASK(count) (&(struct measure_strangers){secret, count, INT64_MAX})
+
 static struct bloom_hash *keys_of(size_t n)
 {
     struct bloom_hash *keys = mem_alloc(n * sizeof *keys + 1);
@@ -50,7 +52,7 @@ START_TEST(each_point_of_a_curve_is_a_filter_of_that_many_keys)
     struct measure_point points[N];
     uint64_t first;
 
-    measure_curve(shapes[_i], keys, 333, secret, STRANGERS, loads, N, points, &first);
+    measure_curve(shapes[_i], keys, 333, ASK(STRANGERS), loads, N, points, &first);
     for (int i = 0; i < N; i++)
         assert_same(points[i], fill_and_ask(shapes[_i], keys, loads[i], STRANGERS));
     free(keys);
@@ -65,11 +67,11 @@ START_TEST(the_first_maybe_is_said_at_that_load_and_at_none_before)
     struct measure_point point;
     uint64_t first;
 
-    measure_curve(shape, keys, 400, secret, 1000, loads, 1, &point, &first);
+    measure_curve(shape, keys, 400, ASK(1000), loads, 1, &point, &first);
     ck_assert_uint_gt(first, 1);
     ck_assert_uint_eq(fill_and_ask(shape, keys, first - 1, 1000).maybe, 0);
     ck_assert_uint_gt(fill_and_ask(shape, keys, first, 1000).maybe, 0);
-    measure_curve(shape, keys, first - 1, secret, 1000, NULL, 0, NULL, &first);
+    measure_curve(shape, keys, first - 1, ASK(1000), NULL, 0, NULL, &first);
     ck_assert_uint_eq(first, 0);
     free(keys);
 }
@@ -81,7 +83,7 @@ START_TEST(each_point_of_a_sweep_is_a_filter_with_that_many_positions)
     struct bloom_hash *keys = keys_of(N);
     struct measure_point points[K_MAX];
 
-    measure_sweep(3000, K_MAX, keys, N, secret, STRANGERS, points);
+    measure_sweep(3000, K_MAX, keys, N, ASK(STRANGERS), points);
     for (uint32_t k = 1; k <= K_MAX; k++)
         assert_same(points[k - 1], fill_and_ask((struct bloom_shape){3000, k}, keys, N, STRANGERS));
     free(keys);
@@ -102,7 +104,7 @@ START_TEST(the_mathematics_lies_within_what_is_measured)
     struct measure_point point;
     uint64_t first;
 
-    measure_curve(cases[_i].shape, keys, load, secret, STRANGERS, &load, 1, &point, &first);
+    measure_curve(cases[_i].shape, keys, load, ASK(STRANGERS), &load, 1, &point, &first);
     double measured = (double)point.maybe / STRANGERS;
 
     /* One small filter strays from the mean of all by more than its strangers do: 15 %. */
@@ -121,7 +123,7 @@ START_TEST(a_sweep_is_lowest_about_where_the_mathematics_has_its_minimum)
     struct measure_point points[K_MAX];
     uint32_t least = 1;
 
-    measure_sweep(10 * N, K_MAX, keys, N, secret, 100000, points); /* 10 ln 2 is 6.9 */
+    measure_sweep(10 * N, K_MAX, keys, N, ASK(100000), points); /* 10 ln 2 is 6.9 */
     for (uint32_t k = 2; k <= K_MAX; k++)
         if (points[k - 1].maybe < points[least - 1].maybe)
             least = k;
@@ -138,9 +140,9 @@ START_TEST(of_no_keys_everything_is_zero)
     struct measure_point points[3];
     uint64_t first = 7;
 
-    measure_curve((struct bloom_shape){64, 2}, NULL, 0, secret, 100, NULL, 0, points, &first);
+    measure_curve((struct bloom_shape){64, 2}, NULL, 0, ASK(100), NULL, 0, points, &first);
     ck_assert_uint_eq(first, 0);
-    measure_sweep(64, 3, NULL, 0, secret, 100, points);
+    measure_sweep(64, 3, NULL, 0, ASK(100), points);
     for (int i = 0; i < 3; i++)
         assert_same(points[i], (struct measure_point){0});
 }
@@ -152,6 +154,26 @@ START_TEST(strangers_suffice_for_a_hundred_maybes_within_bounds)
     ck_assert_uint_eq(measure_strangers_for(0.001), 100000);
     ck_assert_uint_eq(measure_strangers_for(1e-9), 1 << 22);
     ck_assert_uint_eq(measure_strangers_for(0), 1 << 22);
+}
+END_TEST
+
+START_TEST(when_the_time_is_over_as_many_count_as_were_asked)
+{
+    enum { N = 300 };
+    const struct measure_strangers hurried = {secret, 1000000, 0};
+    const uint64_t load = N;
+    struct bloom_hash *keys = keys_of(N);
+    struct measure_point curve, sweep[3];
+    uint64_t first;
+
+    ck_assert_uint_eq(
+        measure_curve((struct bloom_shape){2000, 3}, keys, N, &hurried, &load, 1, &curve, &first),
+        4096);
+    ck_assert_uint_eq(measure_sweep(2000, 3, keys, N, &hurried, sweep), 4096);
+    assert_same(curve, fill_and_ask((struct bloom_shape){2000, 3}, keys, N, 4096));
+    assert_same(sweep[2], curve);
+    ck_assert_uint_eq(measure_sweep(2000, 3, keys, N, ASK(777), sweep), 777);
+    free(keys);
 }
 END_TEST
 
@@ -167,6 +189,7 @@ int main(void)
     tcase_add_test(cases, a_sweep_is_lowest_about_where_the_mathematics_has_its_minimum);
     tcase_add_test(cases, of_no_keys_everything_is_zero);
     tcase_add_test(cases, strangers_suffice_for_a_hundred_maybes_within_bounds);
+    tcase_add_test(cases, when_the_time_is_over_as_many_count_as_were_asked);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }
