@@ -10,6 +10,9 @@
 /* 1,234,567, right-aligned in `width` columns (0: as wide as it is). */
 void figure_add_count(struct text *out, uint64_t n, unsigned width);
 
+/* 999, 1.23k, 98.1k, 1.23M, ...: three significant digits, at most five characters. */
+void figure_add_short(struct text *out, double n);
+
 /* A rate from 0 to 1 as a percentage with three significant digits: 0.0123 %, 12.3 %, 0 %; below the
  * millionth part of a percent: < 0.000001 %. */
 void figure_add_percent(struct text *out, double rate);

@@ -14,7 +14,4 @@ void page_add_stats(struct text *out, const cJSON *stats, const cJSON *before, d
 
 void page_add_check(struct text *out, const cJSON *check);
 
-/* The member at a path of names with `/` between them, compared exactly; NULL when there is none. */
-const cJSON *page_member(const cJSON *object, const char *path);
-
 #endif

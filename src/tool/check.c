@@ -5,6 +5,7 @@
 
 #include "tool/command.h"
 #include "tool/fetch.h"
+#include "tool/member.h"
 #include "tool/options.h"
 #include "tool/page.h"
 
@@ -27,7 +28,7 @@ static int show(const struct text *body, bool json, const char *from, struct err
 {
     struct text page = {0};
     cJSON *check = cJSON_ParseWithLength(body->at, body->len);
-    const char *exact = cJSON_GetStringValue(page_member(check, "exact"));
+    const char *exact = cJSON_GetStringValue(member_find(check, "exact"));
     int result = exact && strcmp(exact, "present") == 0 ? 0 : 1;
 
     if (!exact)
@@ -61,7 +62,7 @@ int command_check(int argc, char **argv, struct err *err)
     if (operands != 1 || !argv[1][0])
         return err_set(err, ERR_USAGE, "one KEY is needed; --help tells more");
     fetch_add_query(&path, "/check", argv[1]);
-    int result = fetch_get(&body, from, text_terminate(&path), err);
+    int result = fetch_get(&body, from, text_terminate(&path), FETCH_TIMEOUT_MS, err);
 
     if (result == 0)
         result = show(&body, json, from, err);

@@ -30,12 +30,13 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *arg)
 }
 
 /* No proxy and no redirect: the address is the daemon's own. */
-static CURLcode perform(CURL *curl, const char *url, struct text *body, long *ret_status)
+static CURLcode perform(CURL *curl, const char *url, long timeout_ms, struct text *body,
+                        long *ret_status)
 {
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)FETCH_TIMEOUT_S);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, timeout_ms);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
     CURLcode code = curl_easy_perform(curl);
@@ -45,7 +46,8 @@ static CURLcode perform(CURL *curl, const char *url, struct text *body, long *re
     return code;
 }
 
-int fetch_get(struct text *body, const char *address, const char *path, struct err *err)
+int fetch_get(struct text *body, const char *address, const char *path, long timeout_ms,
+              struct err *err)
 {
     struct text url = {0};
     size_t begin = body->len;
@@ -58,7 +60,7 @@ int fetch_get(struct text *body, const char *address, const char *path, struct e
     if (!curl)
         return err_set(err, ERR_SYSTEM, "libcurl does not start");
     text_add_format(&url, "http://%s%s", address, path);
-    CURLcode code = perform(curl, text_terminate(&url), body, &status);
+    CURLcode code = perform(curl, text_terminate(&url), timeout_ms, body, &status);
 
     curl_easy_cleanup(curl);
     text_done(&url);

@@ -48,18 +48,29 @@ void figure_add_bytes(struct text *out, double bytes)
     text_add_format(out, "%.*f %s", unit > 0, bytes, units[unit]);
 }
 
-void figure_add_decimal_bytes(struct text *out, double bytes)
+/* Divides by 1000 until it is below, and writes three significant digits; returns how often. */
+static size_t add_three_digits(struct text *out, double n, size_t units)
 {
-    static const char *const units[] = {"B", "KB", "MB", "GB", "TB", "PB"};
     size_t unit = 0;
 
-    for (; bytes >= 1000 * ROUND && unit + 1 < sizeof units / sizeof *units; unit++)
-        bytes /= 1000;
-    text_add_format(out, "%.*f %s",
-                    unit == 0 || bytes >= 99.95 ? 0
-                    : bytes < 9.995             ? 2
-                                                : 1,
-                    bytes, units[unit]);
+    for (; n >= 1000 * ROUND && unit + 1 < units; unit++)
+        n /= 1000;
+    text_add_format(out, "%.*f", unit == 0 || n >= 100 * ROUND ? 0 : n < 10 * ROUND ? 2 : 1, n);
+    return unit;
+}
+
+void figure_add_short(struct text *out, double n)
+{
+    static const char *const units[] = {"", "k", "M", "G", "T", "P", "E"};
+
+    text_add_str(out, units[add_three_digits(out, n, sizeof units / sizeof *units)]);
+}
+
+void figure_add_decimal_bytes(struct text *out, double bytes)
+{
+    static const char *const units[] = {" B", " KB", " MB", " GB", " TB", " PB"};
+
+    text_add_str(out, units[add_three_digits(out, bytes, sizeof units / sizeof *units)]);
 }
 
 void figure_add_duration(struct text *out, double seconds)

@@ -90,14 +90,14 @@ static void add_table(struct text *out, const char *by, const struct simulation_
     bool by_keys = strcmp(by, "keys") == 0;
     struct table table;
 
-    table_init(&table, headers, sizeof headers / sizeof *headers);
+    table_init(&table, headers, sizeof headers / sizeof *headers, 1 << 6);
     for (uint32_t i = 0; i < n; i++) {
         uint64_t number = by_keys ? rows[i].keys : i + 1;
         struct text *last;
 
         add_cells(&table, &rows[i], number);
         last = table_cell(&table);
-        text_add_str(last, is_outside(&rows[i]) ? "*" : "");
+        text_add_str(last, is_outside(&rows[i]) ? "* " : "");
         text_add_str(last, number == marked ? mark : "");
     }
     table_add(out, &table);
@@ -117,7 +117,7 @@ static void add_head(struct text *out, const struct simulation *simulation)
 
 static void add_first(struct text *out, const struct simulation *simulation)
 {
-    text_add_str(out, "  first maybe   ");
+    text_add_str(out, "first maybe   ");
     if (simulation->first_least == 0) {
         text_add_str(out, "none: every key was absent before it went in\n");
         return;
@@ -140,13 +140,13 @@ static void add_summary(struct text *out, const struct simulation *simulation)
     const struct simulation_options *options = &simulation->options;
     const struct simulation_row *full = &simulation->rows[simulation->rows_n - 1];
 
-    text_add_format(out, "\n  predicted     (1 - e^(-kn/m))^k = %.9g\n", full->predicted);
+    text_add_format(out, "\npredicted     (1 - e^(-kn/m))^k = %.9g\n", full->predicted);
     add_first(out, simulation);
-    text_add_str(out, "  sized for     ");
+    text_add_str(out, "sized for     ");
     figure_add_count(out, simulation_sized_for(options->shape), 0);
     text_add_str(out, " keys, (m/k) ln 2; for ");
     figure_add_count(out, options->insert, 0);
-    text_add_format(out, " keys the best k is %.3g, (m/n) ln 2\n  members       ",
+    text_add_format(out, " keys the best k is %.3g, (m/n) ln 2\nmembers       ",
                     bloom_optimal_hashes(options->shape.bits, options->insert));
     figure_add_count(out, simulation->members_asked, 0);
     text_add_str(out, " asked, ");
@@ -168,15 +168,15 @@ static void add_page(struct text *out, const struct simulation *simulation, cons
 {
     add_head(out, simulation);
     add_table(out, "keys", simulation->rows, simulation->rows_n,
-              simulation_sized_for(simulation->options.shape), " <- sized for");
+              simulation_sized_for(simulation->options.shape), "<- sized for");
     if (sweep->n > 0) {
         text_add_char(out, '\n');
-        add_table(out, "positions", sweep->rows, sweep->n, sweep->best, " <- best");
+        add_table(out, "positions", sweep->rows, sweep->n, sweep->best, "<- best");
     }
     if (any_outside(simulation->rows, simulation->rows_n) || any_outside(sweep->rows, sweep->n))
         text_add_str(out,
-                     "  *  outside the interval: chance does it once in 20 times, and with few bits\n"
-                     "     the formula, which is an approximation, is a little low\n");
+                     "*  outside the interval: chance does it once in 20 times, and with few bits\n"
+                     "   the formula, which is an approximation, is a little low\n");
     add_summary(out, simulation);
 }
 

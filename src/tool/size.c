@@ -50,7 +50,7 @@ static void add_filters(struct text *out, const struct answer *answer)
     struct table table;
 
     text_add_str(out, "One filter for all keys\n");
-    table_init(&table, headers, sizeof headers / sizeof *headers);
+    table_init(&table, headers, sizeof headers / sizeof *headers, 0);
     for (size_t i = 0; i < answer->n; i++) {
         const struct sizing *row = &answer->rows[i];
 
@@ -78,7 +78,7 @@ static void add_daemon(struct text *out, const struct answer *answer)
     struct table table;
 
     text_add_str(out, "\nThe daemon, with filter.capacity and filter.false_positive_rate like these\n");
-    table_init(&table, headers, sizeof headers / sizeof *headers);
+    table_init(&table, headers, sizeof headers / sizeof *headers, 0);
     for (size_t i = 0; i < answer->n; i++) {
         const struct sizing *row = &answer->rows[i];
 
@@ -92,8 +92,8 @@ static void add_daemon(struct text *out, const struct answer *answer)
     }
     table_add(out, &table);
     table_done(&table);
-    text_add_str(out, "  written: the segment that takes new keys, set aside when it begins\n"
-                      "  sealed: all keys, in closed segments; peak: while one is being sealed\n");
+    text_add_str(out, "written: the segment that takes new keys, set aside when it begins\n"
+                      "sealed: all keys, in closed segments; peak: while one is being sealed\n");
 }
 
 static void add_part_json(struct text *out, const char *name, const struct sizing_part *part)

@@ -1,4 +1,4 @@
-/* stats: the daemon's statistics as a page, once or every second. */
+/* stats: the daemon's statistics as a page, once or every second; on a terminal as a screen that stays. */
 #include <cjson/cJSON.h>
 #include <poll.h>
 #include <stdio.h>
@@ -6,48 +6,64 @@
 
 #include "base/clock.h"
 #include "tool/command.h"
+#include "tool/dashboard.h"
 #include "tool/fetch.h"
 #include "tool/interrupt.h"
 #include "tool/options.h"
 #include "tool/page.h"
+#include "tool/terminal.h"
 
-enum { WATCH_INTERVAL_MS = 1000 };
+enum {
+    WATCH_INTERVAL_MS = 1000,
+    WATCH_TIMEOUT_MS = 2000, /* of a question: keys wait for it */
+};
 
-static const char help[] = "usage: tradesieve stats [OPTION...]\n"
-                           "\n"
-                           "Shows the statistics of a running daemon.\n"
-                           "\n"
-                           "  --from ADDR:PORT  the daemon's HTTP side (default 127.0.0.1:7402)\n"
-                           "  --watch           again every second, with rates, until interrupted\n"
-                           "  --json            the daemon's answer as it is\n"
-                           "  --help, --version\n"
-                           "\n"
-                           "Exit code: 0; 71 the daemon cannot be reached.\n";
+static const char help[] =
+    "usage: tradesieve stats [OPTION...]\n"
+    "\n"
+    "Shows the statistics of a running daemon.\n"
+    "\n"
+    "  --from ADDR:PORT  the daemon's HTTP side (default 127.0.0.1:7402)\n"
+    "  --watch           again every second, with rates; on a terminal q or ^C ends it\n"
+    "  --json            the daemon's answer as it is\n"
+    "  --help, --version\n"
+    "\n"
+    "Exit code: 0; 71 the daemon cannot be reached.\n";
 
 struct view {
     const char *from;
     bool json;
-    cJSON *before;     /* the last answer, for the rates; NULL at first */
-    int64_t before_us; /* monotonic, when it came */
+    cJSON *last, *before; /* answers, for the rates; NULL at first */
+    int64_t last_us;      /* monotonic, when the last came */
 };
 
-/* Prints one answer; view->before becomes it. */
-static int show(struct view *view, const struct text *body, struct err *err)
+static int read_stats(const struct view *view, const struct text *body, cJSON **ret, struct err *err)
 {
-    int64_t now_us = clock_mono_us();
-    struct text page = {0};
     cJSON *stats = cJSON_ParseWithLength(body->at, body->len);
 
     if (!cJSON_IsObject(stats)) {
         cJSON_Delete(stats);
         return err_set(err, ERR_SYSTEM, "%s: the answer is no statistics of tradesieved", view->from);
     }
-    page_add_stats(&page, stats, view->before, (double)(now_us - view->before_us) / 1e6);
+    *ret = stats;
+    return 0;
+}
+
+/* Prints one answer, which is then the last. */
+static int show(struct view *view, const struct text *body, struct err *err)
+{
+    int64_t now_us = clock_mono_us();
+    struct text page = {0};
+    cJSON *stats = NULL;
+
+    if (read_stats(view, body, &stats, err) < 0)
+        return err->code;
+    page_add_stats(&page, stats, view->last, (double)(now_us - view->last_us) / 1e6);
     fwrite(page.at, 1, page.len, stdout);
     text_done(&page);
-    cJSON_Delete(view->before);
-    view->before = stats;
-    view->before_us = now_us;
+    cJSON_Delete(view->last);
+    view->last = stats;
+    view->last_us = now_us;
     return 0;
 }
 
@@ -57,37 +73,111 @@ static void print_raw(const struct text *body)
     putchar('\n');
 }
 
-static int fetch_and_show(struct view *view, const char *before_page, struct err *err)
+static int fetch_and_show(struct view *view, struct err *err)
 {
     struct text body = {0};
-    int result = fetch_get(&body, view->from, "/stats", err);
+    int result = fetch_get(&body, view->from, "/stats", FETCH_TIMEOUT_MS, err);
 
-    if (result == 0) {
-        fputs(before_page, stdout);
-        if (view->json)
-            print_raw(&body);
-        else
-            result = show(view, &body, err);
-    }
+    if (result == 0 && view->json)
+        print_raw(&body);
+    else if (result == 0)
+        result = show(view, &body, err);
     text_done(&body);
     return result;
 }
 
-/* A daemon that was there once may come back: from then on its absence is shown, not returned. */
-static int watch(struct view *view, struct err *err)
+/* Pages one below the other, for files and pipes. A daemon that was there once may come back: from then on
+ * its absence is shown, not returned. */
+static int watch_pages(struct view *view, struct err *err)
 {
-    const char *clear = isatty(STDOUT_FILENO) && !view->json ? "\033[H\033[2J" : "";
     struct pollfd interrupt = {.fd = interrupt_open(err), .events = POLLIN};
 
     if (interrupt.fd < 0)
         return interrupt.fd;
-    int result = fetch_and_show(view, clear, err);
+    int result = fetch_and_show(view, err);
 
     while (result == 0 && fflush(stdout) == 0 && poll(&interrupt, 1, WATCH_INTERVAL_MS) == 0)
-        if (fetch_and_show(view, clear, err) < 0)
+        if (fetch_and_show(view, err) < 0)
             fprintf(stderr, "tradesieve: stats: %s\n", err->text);
     close(interrupt.fd);
     return result;
+}
+
+/* Asks for the statistics and hands them to the dashboard; an answer replaces the one before the last. */
+static int note(struct view *view, struct dashboard *dashboard, long timeout_ms, struct err *err)
+{
+    struct text body = {0};
+    cJSON *stats = NULL;
+    int result = fetch_get(&body, view->from, "/stats", timeout_ms, err);
+    int64_t now_us = clock_mono_us();
+
+    if (result == 0)
+        result = read_stats(view, &body, &stats, err);
+    text_done(&body);
+    if (result < 0)
+        return result;
+    dashboard_note(dashboard, stats, (double)(now_us - view->last_us) / 1e6);
+    cJSON_Delete(view->before);
+    view->before = view->last;
+    view->last = stats;
+    view->last_us = now_us;
+    return 0;
+}
+
+static int draw(struct dashboard *dashboard, struct err *err)
+{
+    struct text page = {0};
+
+    terminal_size(&dashboard->columns, &dashboard->rows);
+    dashboard_add(&page, dashboard);
+    int result = terminal_draw(&page, err);
+
+    text_done(&page);
+    return result;
+}
+
+/* Draws until it is time to ask again: 0, TERMINAL_QUIT, or an error. */
+static int rest(struct terminal *terminal, struct dashboard *dashboard, int64_t until_us,
+                struct err *err)
+{
+    for (;;) {
+        int result = draw(dashboard, err);
+        int64_t left_ms = (until_us - clock_mono_us() + 999) / 1000;
+
+        if (result < 0 || left_ms <= 0)
+            return result;
+        enum terminal_event event = terminal_wait(terminal, (int)left_ms);
+
+        if (event != TERMINAL_REDRAW)
+            return event == TERMINAL_QUIT ? TERMINAL_QUIT : 0;
+    }
+}
+
+/* The screen of a terminal; once the daemon was there, its absence is shown there. */
+static int watch_screen(struct view *view, struct err *err)
+{
+    struct dashboard dashboard = {
+        .from = view->from, .colours = terminal_has_colours(), .blocks = terminal_has_blocks()};
+    struct terminal terminal;
+    struct err trouble;
+    int result = note(view, &dashboard, FETCH_TIMEOUT_MS, err);
+
+    if (result == 0)
+        result = terminal_open(&terminal, err);
+    if (result < 0)
+        return result;
+    for (;;) {
+        int64_t asked_us = clock_mono_us();
+
+        result = rest(&terminal, &dashboard, asked_us + WATCH_INTERVAL_MS * 1000, err);
+        if (result != 0)
+            break;
+        if (note(view, &dashboard, WATCH_TIMEOUT_MS, &trouble) < 0)
+            dashboard_note_silence(&dashboard, trouble.text,
+                                   (double)(clock_mono_us() - view->last_us) / 1e6);
+    }
+    terminal_close(&terminal);
+    return result < 0 ? result : 0;
 }
 
 int command_stats(int argc, char **argv, struct err *err)
@@ -106,8 +196,15 @@ int command_stats(int argc, char **argv, struct err *err)
         return operands;
     if (operands > 0)
         return err_set(err, ERR_USAGE, "%s: stats takes options only", argv[1]);
-    int result = watching ? watch(&view, err) : fetch_and_show(&view, "", err);
+    int result;
 
+    if (!watching)
+        result = fetch_and_show(&view, err);
+    else if (view.json || !terminal_is_there())
+        result = watch_pages(&view, err);
+    else
+        result = watch_screen(&view, err);
+    cJSON_Delete(view.last);
     cJSON_Delete(view.before);
     return result;
 }

@@ -1,12 +1,18 @@
 """tradesieve, the tool: against the real daemon, and against peers that misbehave on purpose."""
 
+import fcntl
+import http.server
 import json
 import os
 import pty
+import select
 import signal
 import socket
+import struct
 import subprocess
+import termios
 import threading
+import time
 import unittest
 
 import daemon
@@ -389,7 +395,7 @@ class Show(DaemonTest):
         self.assertEqual((absent.returncode, json.loads(absent.stdout)["exact"]), (1, "absent"))
         self.assertEqual(run("check", "--from", http, "--", "-k").returncode, 1)
 
-    def test_a_watch_goes_on_until_it_is_interrupted(self):
+    def test_a_watch_into_a_pipe_goes_on_until_it_is_interrupted(self):
         real = self.started()
         with subprocess.Popen([TOOL, "stats", "--watch", "--from", real.endpoints["http"]],
                               stdout=subprocess.PIPE) as watch:
@@ -402,13 +408,169 @@ class Show(DaemonTest):
             self.assertEqual(watch.wait(DEADLINE_S), 0)
 
 
+class StatsPeer:
+    """Answers GET /stats with what it was given last; with None it hangs up."""
+
+    def __init__(self, test, stats):
+        peer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                if peer.stats is not None:
+                    body = json.dumps(peer.stats).encode()
+                    self.send_response(200)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.stats = stats
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+        self.address = "127.0.0.1:%d" % self.server.server_port
+        thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        thread.start()
+        test.addCleanup(self.server.server_close)
+        test.addCleanup(thread.join, DEADLINE_S)
+        test.addCleanup(self.server.shutdown)
+
+
+class Screen:
+    """The tool on a terminal of its own, which is its controlling one."""
+
+    def __init__(self, test, *words, columns=80, rows=24, **variables):
+        self.master, self.slave = pty.openpty()
+        test.addCleanup(os.close, self.master)
+        test.addCleanup(os.close, self.slave)
+        self.resize(columns, rows)
+        self.modes = termios.tcgetattr(self.slave)
+        self.shown = b""
+        self.process = subprocess.Popen(
+            [TOOL, *words], stdin=self.slave, stdout=self.slave, stderr=subprocess.PIPE, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": "", **variables})
+        test.addCleanup(self.process.stderr.close)
+        test.addCleanup(self.end)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def resize(self, columns, rows):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def press(self, key):
+        os.write(self.master, key)
+
+    def until(self, what, seen):
+        """Reads on until seen(all output) holds; then it is forgotten, and returned."""
+        deadline = time.monotonic() + DEADLINE_S
+        while not seen(self.shown):
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.master], [], [], left)[0]:
+                raise AssertionError(f"no {what} within {DEADLINE_S} s; last: {self.shown[-3000:]!r}")
+            self.shown += os.read(self.master, 65536)
+        shown, self.shown = self.shown, b""
+        return shown
+
+    def frame(self, what, *needles, accept=lambda page: True):
+        """The lines of the first screen that is drawn from now on, has all of the needles and is accepted."""
+        found = []
+
+        def seen(shown):
+            for part in shown.split(b"\033[H")[1:]:
+                page = part.replace(b"\033[K", b"").replace(b"\033[J", b"").decode(errors="replace").split("\r\n")
+                if part.endswith(b"\033[J") and all(needle in part for needle in needles) and accept(page):
+                    found[:] = page
+            return found
+
+        self.until(what, seen)
+        return found
+
+    def ended(self):
+        """Waits for the end; whether the terminal is as it was before."""
+        self.until("leaving", lambda shown: LEAVE in shown)
+        self.process.wait(DEADLINE_S)
+        return termios.tcgetattr(self.slave) == self.modes
+
+
+ENTER, LEAVE = b"\033[?1049h\033[?25l", b"\033[?25h\033[?1049l"
+SHOWN = {"name": "tradesieve", "version": "9", "state": "ready", "uptime_s": 5,
+         "trades": {"received": 1000, "new": 900, "duplicate": 100},
+         "feeds": {"canonical": {"received": 1000}}}
+
+
+class Watch(DaemonTest):
+    def test_a_screen_shows_the_real_daemon_and_gives_the_terminal_back(self):
+        real = self.started()
+        real.ask(lines("1", "2", "2"))
+        for key in (b"q", b"\003"):
+            screen = Screen(self, "stats", "--watch", "--from", real.endpoints["http"], NO_COLOR="1")
+            screen.until("screen", lambda shown: ENTER in shown)
+            page = screen.frame("page", b"ready", b"received")
+            self.assertRegex("\n".join(page), r"(?m)^received +3 +(-|0)$")
+            self.assertRegex("\n".join(page), r"(?m)^duplicate +1 .* 33 %$")
+            self.assertRegex("\n".join(page), r"(?m)^canonical +(-|0) +3 +2 +1 +0 +0 +0$")
+            screen.press(key)
+            self.assertTrue(screen.ended())
+            self.assertEqual((screen.process.returncode, screen.process.stderr.read()), (0, b""))
+
+    def test_the_screen_follows_the_size_of_its_terminal(self):
+        peer = StatsPeer(self, SHOWN)
+        screen = Screen(self, "stats", "--watch", "--from", peer.address, NO_COLOR="1")
+        for columns, rows, least in ((80, 24, 70), (60, 24, 50), (160, 45, 100), (20, 5, 19), (1, 1, 1), (80, 24, 70)):
+            screen.resize(columns, rows)
+            screen.frame(f"screen of {columns} x {rows}", accept=lambda page, width=max(columns, 2), rows=rows,
+                         least=least: least <= max(map(len, page)) < width and len(page) <= rows)
+        screen.press(b"q")
+        self.assertTrue(screen.ended())
+
+    def test_a_daemon_that_is_gone_is_said_and_one_that_is_back_is_shown(self):
+        peer = StatsPeer(self, SHOWN)
+        screen = Screen(self, "stats", "--watch", "--from", peer.address)
+        screen.frame("daemon", b"\033[32mready")
+        peer.stats = None
+        page = screen.frame("silence", b"NO ANSWER", b"! no answer for ")
+        self.assertRegex("\n".join(page), r"(?m)^received +1,000 +-$")
+        peer.stats = {**SHOWN, "uptime_s": 1, "trades": {"received": 7}}
+        page = screen.frame("daemon that was started anew", b"ready", b"  7  ")
+        self.assertRegex("\n".join(page), r"(?m)^received +7 +-$")
+        peer.stats = {**SHOWN, "uptime_s": 2, "trades": {"received": 1007}}
+        page = screen.frame("rate", b"1,007 ")
+        self.assertNotRegex("\n".join(page), r"(?m)^received +1,007 +(-|0)$")
+        screen.process.send_signal(signal.SIGTERM)
+        self.assertTrue(screen.ended())
+        self.assertEqual(screen.process.returncode, 0)
+
+    def test_a_stopped_watch_gives_the_terminal_back_until_it_goes_on(self):
+        screen = Screen(self, "stats", "--watch", "--from", StatsPeer(self, SHOWN).address)
+        screen.frame("screen", b"ready")
+        screen.press(b"\032")
+        screen.until("leaving", lambda shown: LEAVE in shown)
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(screen.process.pid, os.WUNTRACED)[1]))
+        self.assertEqual(termios.tcgetattr(screen.slave), screen.modes)
+        screen.process.send_signal(signal.SIGCONT)
+        screen.until("coming back", lambda shown: ENTER in shown and b"ready" in shown)
+        screen.press(b"q")
+        self.assertTrue(screen.ended())
+
+    def test_a_dumb_terminal_gets_pages_without_sequences(self):
+        screen = Screen(self, "stats", "--watch", "--from", StatsPeer(self, SHOWN).address, TERM="dumb")
+        shown = screen.until("two pages", lambda shown: shown.count(b"Trades") == 2)
+        self.assertNotIn(b"\033", shown)
+        screen.press(b"\003")
+        self.assertEqual(screen.process.wait(DEADLINE_S), 0)
+
+
 class Maths(DaemonTest):
     def test_sizes_are_those_of_the_textbook_as_table_and_as_objects(self):
         words = ("size", "--keys", "1000,100k", "--fpr", "1%", "--fpr", "0.001")
         page = run(*words).stdout.decode()
-        self.assertRegex(page, r"(?m)^ +1,000 +1.00 % +9,586 +7 +9.59 +1.20 KB +1.00 %$")
-        self.assertRegex(page, r"(?m)^ +100,000 +1.00 % +958,506 +7 +9.59 +120 KB ")
-        self.assertRegex(page, r"(?m)^ +100,000 +0.100 % +1,437,759 +10 +14.38 +180 KB ")
+        self.assertRegex(page, r"(?m)^ *1,000 +1.00 % +9,586 +7 +9.59 +1.20 KB +1.00 %$")
+        self.assertRegex(page, r"(?m)^ *100,000 +1.00 % +958,506 +7 +9.59 +120 KB ")
+        self.assertRegex(page, r"(?m)^ *100,000 +0.100 % +1,437,759 +10 +14.38 +180 KB ")
         rows = [json.loads(line) for line in run(*words, "--json").stdout.splitlines()]
         self.assertEqual([(row["keys"], row["fpr"], row["hashes"]) for row in rows],
                          [(1000, 0.01, 7), (100000, 0.01, 7), (1000, 0.001, 10), (100000, 0.001, 10)])
@@ -427,8 +589,8 @@ class Maths(DaemonTest):
         words = ("simulate", "--bits", "512", "--hashes", "3", "--insert", "180", "--probe", "500", "--sweep")
         page = run(*words)
         self.assertEqual((page.returncode, page.stderr), (0, b""))
-        self.assertRegex(page.stdout.decode(), r"(?m)^ +180 +65.\d % +27.7 % ")
-        self.assertRegex(page.stdout.decode(), r"(?m)^ +118 .* <- sized for$")
+        self.assertRegex(page.stdout.decode(), r"(?m)^ *180 +65.\d % +27.7 % ")
+        self.assertRegex(page.stdout.decode(), r"(?m)^ *118 .* <- sized for$")
         self.assertRegex(page.stdout.decode(), r"(?m)^ +2 .* <- best$")
         self.assertEqual(page.stdout, run(*words).stdout)
         self.assertNotEqual(page.stdout, run(*words, "--seed", "2").stdout)

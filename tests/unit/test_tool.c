@@ -110,14 +110,14 @@ START_TEST(a_table_is_as_wide_as_its_cells)
     static const char *const headers[] = {"n", "long", ""};
     struct table table;
 
-    table_init(&table, headers, 3);
+    table_init(&table, headers, 3, 1 << 2);
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         text_add_str(table_cell(&table), cells[i]);
     table_add(&out, &table);
     table_done(&table);
-    ck_assert_str_eq(text(), "    n    long\n"
-                             "    1  22,222\n"
-                             "  333       4  <- note\n");
+    ck_assert_str_eq(text(), "  n    long\n"
+                             "  1  22,222\n"
+                             "333       4  <- note\n");
 }
 END_TEST
 
