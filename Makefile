@@ -175,6 +175,8 @@ install: all
 	cd config && for file in tradesieve.json feeds/*.json; do \
 	    test -e $(ETC)/$$file || install -m 644 $$file $(ETC)/$$file || exit 1; done
 	install -m 644 README.md config/tradesieve.json docs/*.md $(DOC)
+	install -D -m 644 -t $(DOC)/prometheus config/prometheus/*
+	install -D -m 644 -t $(DOC)/grafana config/grafana/*
 	for page in docs/man/*; do \
 	    install -Dm 644 -t $(MAN)/man$${page##*.} $$page || exit 1; done
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d
