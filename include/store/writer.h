@@ -5,7 +5,7 @@
  *   3. below the disk reserve: every trade is `retry`, nothing is stored
  *   4. begin; screen, settle and insert every trade in order; COMMIT (synchronous=FULL)
  *   5. only now do verdicts exist: publish the figures, hand the batches back, wake the loop
- *   6. between commits: answer questions, checkpoint, roll, self-test
+ *   6. between commits: answer questions for some milliseconds, checkpoint, roll, self-test
  *
  * What fails: SQLITE_FULL -> roll back, `retry`, state STORE_FULL, until space returns.
  * Anything else in or around a COMMIT -> state STORE_FAILED, the batches come back without verdicts

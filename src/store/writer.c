@@ -19,6 +19,7 @@ enum {
     LINGER_FROM_TRADES = 16, /* a stream: the last commit held so many */
     LINGER_ENOUGH_TRADES = 512,
     QUESTIONS_MAX = 64,      /* questions that may wait at one time */
+    ANSWERS_US = 5000,       /* questions are answered so long at a time, at least one */
     FULL_RETRY_US = 1000000, /* after SQLITE_FULL or BUSY: how long until it is tried again */
 };
 
@@ -224,25 +225,33 @@ static struct question *take_question(struct writer *writer)
     return question;
 }
 
+static int answer_question(struct writer *writer, struct question *question, struct err *err)
+{
+    int64_t began_us = clock_thread_us();
+    int result = question->answer(writer->store, question->arg, question->err);
+
+    if (result < 0)
+        *err = *question->err;
+    pthread_mutex_lock(&writer->lock);
+    question->result = result;
+    question->took_us = clock_thread_us() - began_us;
+    question->state = ANSWERED;
+    pthread_cond_broadcast(&writer->answered);
+    pthread_mutex_unlock(&writer->lock);
+    return result;
+}
+
+/* Some of those that wait: whoever is answered may ask again at once, and trades would wait for ever. */
 static int answer_questions(struct writer *writer, struct err *err)
 {
+    int64_t until_us = clock_mono_us() + ANSWERS_US;
     struct question *question;
 
-    while ((question = take_question(writer))) {
-        int64_t began_us = clock_thread_us();
-        int result = question->answer(writer->store, question->arg, question->err);
-
-        if (result < 0)
-            *err = *question->err;
-        pthread_mutex_lock(&writer->lock);
-        question->result = result;
-        question->took_us = clock_thread_us() - began_us;
-        question->state = ANSWERED;
-        pthread_cond_broadcast(&writer->answered);
-        pthread_mutex_unlock(&writer->lock);
-        if (result < 0)
-            return result;
-    }
+    do {
+        question = take_question(writer);
+        if (question && answer_question(writer, question, err) < 0)
+            return err->code;
+    } while (question && clock_mono_us() < until_us);
     return 0;
 }
 

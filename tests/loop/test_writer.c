@@ -528,6 +528,51 @@ START_TEST(more_questions_than_may_wait_are_refused_at_once)
 }
 END_TEST
 
+enum { INSISTENT = 4, INSISTENT_ASKS = 20 }; /* threads; questions of each at most */
+
+static _Atomic int asked;
+static _Atomic bool enough;
+
+/* Asks for what takes the store thread longer than it takes us to ask again. */
+static void *insist(void *arg)
+{
+    for (int i = 0; i < INSISTENT_ASKS && !atomic_load(&enough); i++) {
+        struct view view = {.generation = VIEW_NEWEST, .to = VIEW_BITS_MAX};
+        int64_t took_us;
+        struct err err;
+
+        ck_assert_int_eq(writer_view(writer, PATIENCE_S * 1000, &view, &took_us, &err), 0);
+        ck_assert_ptr_null(view.missing);
+        view_done(&view);
+        atomic_fetch_add(&asked, 1);
+    }
+    return arg;
+}
+
+START_TEST(questions_without_end_do_not_keep_trades_waiting)
+{
+    pthread_t threads[INSISTENT];
+
+    config.store.generation_keys = 1 << 18;
+    config.store.segment_rows = 1 << 18;
+    start_ready();
+    submit("a");
+    says("new:1");
+    for (int i = 0; i < INSISTENT; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, insist, NULL), 0);
+    while (atomic_load(&asked) < INSISTENT)
+        sched_yield();
+    submit("b");
+    says("new:2");
+    int before = atomic_load(&asked);
+
+    atomic_store(&enough, true);
+    for (int i = 0; i < INSISTENT; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_lt(before, INSISTENT * INSISTENT_ASKS / 2);
+}
+END_TEST
+
 START_TEST(nobody_answers_after_the_stop)
 {
     struct store_answer answer;
@@ -865,6 +910,7 @@ static void add_questions(TCase *cases)
     tcase_add_test(cases, a_question_waits_no_longer_than_its_deadline);
     tcase_add_test(cases, many_threads_may_ask_at_once);
     tcase_add_test(cases, more_questions_than_may_wait_are_refused_at_once);
+    tcase_add_test(cases, questions_without_end_do_not_keep_trades_waiting);
     tcase_add_test(cases, nobody_answers_after_the_stop);
     tcase_add_test(cases, a_question_that_waits_when_the_store_stops_gets_its_answer);
 }
