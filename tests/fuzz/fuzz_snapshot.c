@@ -36,7 +36,7 @@ enum {
 
 static const struct bloom_shape shape = {.bits = 192, .hashes = 3};
 static const char name[] = "trades-20261201-000001";
-static char dir[64]; /* in memory where that is to be had; it lives as long as one input */
+static char dir[256]; /* in TMPDIR, else in memory if it can be; it lives as long as one input */
 
 /* A filter of either kind, and what came with it. */
 struct filter {
@@ -56,13 +56,18 @@ static struct snapshot_origin origin_now(void)
     return origin;
 }
 
+static bool open_dir_in(const char *parent)
+{
+    int n = snprintf(dir, sizeof dir, "%s/tradesieve-fuzz-XXXXXX", parent);
+
+    return n > 0 && (size_t)n < sizeof dir && mkdtemp(dir);
+}
+
 static void open_dir(void)
 {
-    strcpy(dir, "/dev/shm/tradesieve-fuzz-XXXXXX");
-    if (mkdtemp(dir))
-        return;
-    strcpy(dir, "/tmp/tradesieve-fuzz-XXXXXX");
-    FUZZ_REQUIRE(mkdtemp(dir));
+    const char *wanted = getenv("TMPDIR");
+
+    FUZZ_REQUIRE(wanted ? open_dir_in(wanted) : open_dir_in("/dev/shm") || open_dir_in("/tmp"));
 }
 
 static void close_dir(void)
