@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "report/stats.h"
 #include "store/figures.h"
@@ -17,8 +18,8 @@ struct alert {
     char reason[ALERT_REASON_MAX]; /* the figures that decided, in words */
 };
 
-/* stuck: what has not come round for so long, or NULL. */
+/* stuck: what has not come round for so long, or NULL. now_us: monotonic. */
 void alerts_judge(const struct stats_values *stats, const struct figures *figures, const char *stuck,
-                  struct alert ret[ALERTS_N]);
+                  int64_t now_us, struct alert ret[ALERTS_N]);
 
 #endif

@@ -26,6 +26,7 @@ struct stats_values {
     uint64_t lines_truncated; /* last lines without an end that were no JSON */
     uint64_t received;        /* trades; a line that is none counts as one */
     uint64_t verdicts[VERDICT_COUNT];
+    int64_t conflict_mono_us; /* when a conflict was last counted, monotonic; 0: never */
     uint64_t connections_open, connections_accepted, connections_paused, connections_refused;
     struct histogram ack; /* read to reply handed to the socket or queued for it, a count a trade */
     struct feed_counts feeds[STATS_FEEDS_MAX];

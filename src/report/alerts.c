@@ -7,7 +7,8 @@
 #include "store/bloom.h"
 
 static const uint64_t wal_limit_bytes = 64 << 20; /* checkpoints keep it far below that */
-static const uint64_t recent_min = 100;           /* strangers: fewer prove nothing */
+static const int64_t conflict_us = INT64_C(15) * 60 * 1000000;
+static const uint64_t recent_min = 100; /* strangers: fewer prove nothing */
 static const double rate_factor = 3, rate_useless = 0.5, reserve_factor = 2;
 
 struct judge {
@@ -108,18 +109,19 @@ static void judge_disk(struct judge *judge)
 }
 
 void alerts_judge(const struct stats_values *stats, const struct figures *figures, const char *stuck,
-                  struct alert ret[ALERTS_N])
+                  int64_t now_us, struct alert ret[ALERTS_N])
 {
     struct judge judge = {ret, stats, figures, stuck};
-    uint64_t conflicts = stats->verdicts[VERDICT_CONFLICT];
+    int64_t ago_us = now_us - stats->conflict_mono_us;
+    bool conflict = stats->conflict_mono_us && ago_us < conflict_us;
 
     judge_store(&judge);
     judge_members(&judge);
     judge_acks(&judge);
     judge_rates(&judge);
     judge_disk(&judge);
-    add(&judge, "conflicts", "warning", conflicts > 0, "%llu trades came again with other content",
-        U(conflicts));
+    add(&judge, "conflicts", "warning", conflict, "%llu trades came again with other content%s",
+        U(stats->verdicts[VERDICT_CONFLICT]), conflict ? ", the last within 15 minutes" : "");
     add(&judge, "expiry_held", "warning", figures->expiry_held, "%s",
         figures->expiry_held ? "a clock is not believed: nothing expires" : "the clocks agree");
     assert(judge.next == ret + ALERTS_N);

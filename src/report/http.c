@@ -440,7 +440,7 @@ static void answer_alerts(struct http *http, const char *query, struct response 
     (void)query;
     writer_figures(http->writer, &figures);
     stats_copy(http->stats, &stats);
-    alerts_judge(&stats, &figures, find_stuck(http, &stats), alerts);
+    alerts_judge(&stats, &figures, find_stuck(http, &stats), clock_mono_us(), alerts);
     response_json(ret, RESPONSE_OK, json_alerts(alerts, ALERTS_N));
     figures_done(&figures);
 }

@@ -80,6 +80,8 @@ void stats_count_verdicts(struct stats *stats, const struct batch *batch)
         values->verdicts[v] += tally[v];
         values->feeds[batch->feed_index].verdicts[v] += tally[v];
     }
+    if (tally[VERDICT_CONFLICT])
+        values->conflict_mono_us = clock_mono_us();
     unlock_values(stats);
 }
 

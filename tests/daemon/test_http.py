@@ -405,7 +405,7 @@ class Empty(HttpTest):
         self.served.ask(trade("1") + trade("1", price="9"))
         told = self.json("/alerts")
         self.assertEqual([(a["name"], a["severity"], a["reason"]) for a in told["alerts"] if a["firing"]],
-                         [("conflicts", "warning", "1 trades came again with other content")])
+                         [("conflicts", "warning", "1 trades came again with other content, the last within 15 minutes")])
         self.assertEqual(told["firing"], 1)
 
 

@@ -1,7 +1,8 @@
 /* What an HTTP request says, against the obvious way to read it. The first letter says what the rest is:
- * 'q' a query, 'h' a Host header, else the bytes of a key, which are encoded and must come back. */
+ * 'q' a query, 'h' a Host header, 'n' a number's digits, else the bytes of a key, which are encoded and must come back. */
 #include <arpa/inet.h>
 #include <ctype.h>
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -85,6 +86,29 @@ static void check_round_trip(const char *bytes, size_t len)
     text_done(&key);
 }
 
+/* ---- numbers ---- */
+
+static void check_number(const char *digits, size_t len)
+{
+    struct text query = {0};
+    uint64_t number = 0;
+    bool found;
+
+    text_add_str(&query, "x=1&n=");
+    text_add(&query, digits, len);
+    const char *wrong = query_read_number(text_terminate(&query), "n", &number, &found);
+    bool digits_only = len && strspn(digits, "0123456789") == len;
+
+    errno = 0;
+    unsigned long long expected = digits_only ? strtoull(digits, NULL, 10) : 0;
+
+    if (digits_only)
+        FUZZ_REQUIRE((wrong == NULL) == (errno == 0) && (wrong || (found && number == expected)));
+    else if (!memchr(digits, '%', len) && !memchr(digits, '&', len) && !memchr(digits, '\0', len))
+        FUZZ_REQUIRE(wrong);
+    text_done(&query);
+}
+
 /* ---- hosts ---- */
 
 static void strip_port(char *host)
@@ -132,6 +156,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_query(text.at);
     else if (data[0] == 'h')
         check_host(text.at);
+    else if (data[0] == 'n')
+        check_number(text.at, size - 1);
     else
         check_round_trip(text.at, size - 1);
     text_done(&text);

@@ -4,6 +4,8 @@
 #include "report/alerts.h"
 #include "suite.h"
 
+#define NOW_US (INT64_C(1000) * 60 * 1000000) /* minute 1,000 */
+
 static struct stats_values stats;
 static struct figures figures;
 static struct alert alerts[ALERTS_N];
@@ -26,7 +28,7 @@ static const char *firing(const char *stuck)
 {
     const char *ret = "";
 
-    alerts_judge(&stats, &figures, stuck, alerts);
+    alerts_judge(&stats, &figures, stuck, NOW_US, alerts);
     for (int i = 0; i < ALERTS_N; i++) {
         ck_assert_str_ne(alerts[i].reason, "");
         if (!alerts[i].firing)
@@ -82,7 +84,10 @@ START_TEST(each_figure_fires_its_alert_alone)
     ck_assert_str_eq(firing(NULL), "expiry_held");
     begin();
     stats.received = stats.verdicts[VERDICT_CONFLICT] = 1;
+    stats.conflict_mono_us = NOW_US - INT64_C(14) * 60 * 1000000;
     ck_assert_str_eq(firing(NULL), "conflicts");
+    stats.conflict_mono_us = NOW_US - INT64_C(15) * 60 * 1000000;
+    ck_assert_str_eq(firing(NULL), "");
 }
 END_TEST
 
