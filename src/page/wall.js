@@ -31,7 +31,7 @@ export function start(redrawn, ownerAsked) {
   onOwner = ownerAsked;
   listen();
   new ResizeObserver(() => load()).observe(canvas.parentElement);
-  repeat(1000, async () => { if (!asking && (!filter || filter.growing)) await load(); });
+  repeat(1000, async () => { if (!asking && (!filter || filter.growing || ownersWanted())) await load(); });
 }
 
 // Shows another filter; resolves once it is drawn.
@@ -123,12 +123,15 @@ function take(answer, next) {
     if (now > glowEnds) glow = new Uint8Array(f.cells);
     for (let i = 0; i < f.cells; i++) if (answer.cells[i] > cells[i]) { glow[i] = 1; glowEnds = now + GLOW_MS; }
   } else glowEnds = 0;
+  if (!same) readout.textContent = "";
   filter = f;
   cells = answer.cells;
   blocks = {from: f.from, to: f.to, cells: f.cells};
   grid = {size: next.size, columns: next.columns, rows: Math.ceil(f.cells / next.columns)};
   cursor = Math.min(cursor, f.cells - 1);
 }
+
+const ownersWanted = () => single() && width() <= OWNED_MAX && ownersView === "";
 
 async function loadOwners(signal) {
   const key = [filter.segment, filter.generation, blocks.from, blocks.to, filter.keys].join();
