@@ -105,7 +105,7 @@ function sweep(s) {
       ...s.points.map((p) => svg("line", {class: "whisker", x1: x(p.hashes), x2: x(p.hashes), y1: rateY(p.low), y2: rateY(p.high)})),
       svg("path", {class: "maths", d: line(s.points.map((p) => [x(p.hashes), rateY(p.predicted)]))}),
       ...s.points.map((p) => svg("circle", {class: p.maybe ? "dot" : "dot none", cx: x(p.hashes), cy: rateY(p.measured), r: 3.4})),
-      ...(used ? upright(x(used.hashes), `in use: ${used.hashes}`, H - BOTTOM - 8, "sized", used.hashes > most / 2 ? "end" : "start") : []),
+      ...(used ? upright(x(used.hashes), `in use: ${used.hashes}`, H / 2, "sized", used.hashes > most / 2 ? "end" : "start") : []),
       ...(least ? [svg("path", {class: "least", d: diamond(least.hashes, rateY(least.predicted))}),
         svg("text", {class: "note", x: x(least.hashes), y: rateY(least.predicted) - 14,
           "text-anchor": least.hashes > most - 3 ? "end" : least.hashes < 3 ? "start" : "middle"}, `lowest: ${least.hashes}`)] : []),

@@ -26,7 +26,7 @@ export const count = (n) => (n == null ? "–" : Number(n).toLocaleString("en-US
 
 export function percent(p) {
   if (p == null) return "–";
-  if (p !== 0 && p < 1e-6) return p.toExponential(1);
+  if (p !== 0 && p < 1e-6) return `${(100 * p).toExponential(1)} %`;
   const text = (100 * p).toPrecision(3);
   return `${p < 1 && Number(text) >= 100 ? "99.9+" : Number(text)} %`;
 }
@@ -49,8 +49,10 @@ export async function ask(path, signal) {
   return answer;
 }
 
-export const question = (path, members) => `${path}?${new URLSearchParams(
-  Object.entries(members).filter(([, value]) => value !== null && value !== undefined))}`;
+// Not URLSearchParams: there a space is +, and to the daemon a plus is a plus.
+export const question = (path, members) => `${path}?${Object.entries(members)
+  .filter(([, value]) => value !== null && value !== undefined)
+  .map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join("&")}`;
 
 // Calls step again and again, a pause after each end; not while the page is hidden or wanted() says no.
 export function repeat(pause_ms, step, wanted = () => true) {

@@ -39,8 +39,8 @@ const forgetting = [
   {...ten("AB"), lit: [], note: "A and B are stored: bits 1, 4 and 7 are 1. Now A is to be forgotten."},
   {...ten("AB", [1, 4]), lit: LETTERS.A, note: "Its bits 1 and 4 are cleared, as if they were A's alone."},
   tenAsk("A", "AB", [1, 4], "Is A stored? Bit 1 is 0: absent, as was wanted."),
-  tenAsk("B", "AB", [1, 4], "Is B stored? Bit 4 is 0: NO, though B is stored. It is lost, and the promise with it. " +
-    "So a filter never clears a bit: what is forgotten is forgotten with its whole filter."),
+  {...tenAsk("B", "AB", [1, 4]), answer: "lost", note: "Is B stored? Bit 4 is 0: NO, though B is stored. It is lost, and the promise with it. " +
+    "So a filter never clears a bit: what is forgotten is forgotten with its whole filter."},
 ];
 
 // --- filling walls ---------------------------------------------------------------------------------
@@ -131,10 +131,11 @@ function show(i) {
     cell.children[2].textContent = step.labels[bit] ?? "";
   });
   $("lesson-note").textContent = step.note;
-  $("lesson-answer").textContent = !step.answer ? "" : step.answer === "no" ? `○ NO: bit ${step.zero} is 0` : "◆ MAYBE: all positions are 1";
+  $("lesson-answer").textContent = !step.answer ? "" : step.answer === "maybe" ? "◆ MAYBE: all positions are 1"
+    : step.answer === "no" ? `○ NO: bit ${step.zero} is 0` : `▲ NO, and that is wrong: bit ${step.zero} is 0`;
   $("lesson-answer").className = step.answer ?? "";
   $("lesson-figures").textContent = step.sized === undefined ? "" :
-    `${count(toy.keys)} keys of ${step.sized} · ${toy.ones} of ${toy.bits} bits are 1 · stored keys answered maybe: ${step.members} of ${toy.keys} · ` +
+    `${count(toy.keys)} keys, sized for ${step.sized} · ${toy.ones} of ${toy.bits} bits are 1 · stored keys answered maybe: ${step.members} of ${toy.keys} · ` +
     `strangers answered maybe: measured ${percent(step.measured)}, mathematics ${percent(toy.predicted)}`;
   Object.assign($("lesson").dataset, {lesson: lesson.name, step: at, keys: toy.keys, ones: toy.ones, answer: step.answer ?? "",
     members: step.members ?? "", measured: step.measured ?? "", predicted: toy.predicted});

@@ -90,7 +90,8 @@ async function load() {
     await loadOwners(mine.signal);
   } catch (error) {
     if (error.name === "AbortError") return;
-    $("wall-figures").textContent = `No bits to show: ${error.message}`;
+    $("wall-figures").textContent = error.gone && chosen.segment === undefined
+      ? "Nothing stored yet: the first trade makes the first filter." : `No bits to show: ${error.message}`;
     if (error.gone) { chosen = {}; view = {from: 0, to: null}; filter = null; }
   } finally {
     if (asking === mine) asking = null;
@@ -248,7 +249,7 @@ function describe() {
   bar.style.left = `${100 * blocks.from / f.bits}%`;
   bar.style.width = `${100 * w / f.bits}%`;
   canvas.dataset.bitsSet = f.bits_set;
-  canvas.dataset.size = grid.size;
+  canvas.dataset.width = w;
   canvas.dataset.owners = owners.size;
   $("legend").replaceChildren(...(single()
     ? [el("i", {class: "key zero"}), "0", el("i", {class: "key one"}), owners.size ? "1, coloured by the trade that set it first; its number: trades that share it" : "1"]
