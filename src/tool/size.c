@@ -76,14 +76,17 @@ static void add_daemon(struct text *out, const struct answer *answer)
     static const char *const headers[] = {"keys",       "rate",   "bits a key", "written",
                                           "bits a key", "sealed", "together",   "peak"};
     struct table table;
+    size_t beyond = 0;
 
     text_add_str(out, "\nThe daemon, with filter.capacity and filter.false_positive_rate like these\n");
     table_init(&table, headers, sizeof headers / sizeof *headers, 0);
     for (size_t i = 0; i < answer->n; i++) {
         const struct sizing *row = &answer->rows[i];
 
-        if (!row->fits_daemon)
+        if (!row->fits_daemon) {
+            beyond++;
             continue;
+        }
         add_name_cells(&table, row);
         add_part_cells(&table, &row->active);
         add_part_cells(&table, &row->sealed);
@@ -94,6 +97,8 @@ static void add_daemon(struct text *out, const struct answer *answer)
     table_done(&table);
     text_add_str(out, "written: the segment that takes new keys, set aside when it begins\n"
                       "sealed: all keys, in closed segments; peak: while one is being sealed\n");
+    if (beyond > 0)
+        text_add_format(out, "left out: %zu beyond what the daemon can be configured for\n", beyond);
 }
 
 static void add_part_json(struct text *out, const char *name, const struct sizing_part *part)

@@ -575,6 +575,12 @@ class Maths(DaemonTest):
         self.assertEqual([(row["keys"], row["fpr"], row["hashes"]) for row in rows],
                          [(1000, 0.01, 7), (100000, 0.01, 7), (1000, 0.001, 10), (100000, 0.001, 10)])
 
+    def test_what_the_daemon_cannot_be_configured_for_is_left_out_and_said(self):
+        words = ("size", "--keys", "1000", "--fpr", "1%,1e-9")
+        self.assertIn(b"\nleft out: 1 beyond what the daemon", run(*words).stdout)
+        objects = [json.loads(line)["daemon"] for line in run(*words, "--json").stdout.splitlines()]
+        self.assertEqual([member is None for member in objects], [False, True])
+
     def test_the_daemon_takes_the_memory_that_size_says(self):
         for words, config in (((), {}), (("--segment-rows", "1M", "--generation-keys", "10k"),
                                          {"segment_rows": 1000000, "generation_keys": 10000})):
