@@ -16,7 +16,8 @@
 enum {
     COPIES_KEPT = 8, /* whole filters of up to VIEW_BITS_MAX bits: half a megabyte each */
     COPIES_REST = 200,
-    COPIES_DEADLINE_MS = 2000, /* for the store thread to answer */
+    COPIES_DEADLINE_MS = 2000,        /* for the store thread to answer */
+    COPIES_AGE_MAX_US = 60 * 1000000, /* of any: bits that went bad, or were mended, count no keys */
 };
 
 struct copy {

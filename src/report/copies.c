@@ -78,12 +78,14 @@ static bool is_of(const struct view *a, const struct view *b)
 
 static bool is_good(const struct copy *copy, const struct view *looked, int64_t age_max_us)
 {
-    if (!copy->view.words || !is_of(&copy->view, looked))
+    int64_t age_us = clock_mono_us() - copy->taken_mono_us;
+
+    if (!copy->view.words || !is_of(&copy->view, looked) || age_us > COPIES_AGE_MAX_US)
         return false;
     if (copy->view.keys == looked->keys && copy->view.bits_set == looked->bits_set &&
         copy->view.end_seq == looked->end_seq && copy->view.growing == looked->growing)
         return true;
-    return looked->growing && clock_mono_us() - copy->taken_mono_us < age_max_us;
+    return looked->growing && age_us < age_max_us;
 }
 
 /* Where a copy of this filter stands already, or else the place that was not used for longest. */

@@ -469,11 +469,13 @@ static void note_key(struct owners *owners, struct bloom_shape shape, struct blo
     }
 }
 
-/* The bits as they are now; of a filter that is too large to be copied whole, each bit asked for, or the range. */
+/* The bits as they are now; of a filter that is too large to be copied whole, each bit asked for, or the range.
+ * *ret is the filter as it was before the first of them: a bit that was looked at early may miss later keys. */
 static int look_at_bits(struct wall *wall, const struct view *looked, struct owners *owners,
                         struct view *ret, struct err *err)
 {
     const struct view *copy;
+    struct view piece;
 
     if (looked->shape.bits <= VIEW_BITS_MAX) {
         if (copies_whole(&wall->copies, looked, 0, &copy, err) < 0)
@@ -486,12 +488,15 @@ static int look_at_bits(struct wall *wall, const struct view *looked, struct own
     for (size_t i = 0; i < owners->n;) {
         uint64_t from = owners->owners[i].bit;
         uint64_t to = owners->by_list ? from + 1 : owners->to;
+        bool first = i == 0;
 
-        if (copies_piece(&wall->copies, looked, from, to, ret, err) < 0)
+        if (copies_piece(&wall->copies, looked, from, to, &piece, err) < 0)
             return err->code;
-        for (uint64_t bit = from; bit < ret->to; bit++)
-            owners->owners[i++].set = view_bit(ret, bit);
-        view_done(ret);
+        for (uint64_t bit = from; bit < piece.to; bit++)
+            owners->owners[i++].set = view_bit(&piece, bit);
+        view_done(&piece);
+        if (first)
+            *ret = piece;
     }
     return 0;
 }
