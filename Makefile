@@ -12,6 +12,8 @@
 #   make soak-steps                a kill at every single step of a segment's life
 #   make soak-days                 a store of 1,000 daily segments, with its figures
 #   make power-loss [IMAGES=10000] [SEED=N]  power cuts, played (tests/fault/test_power_loss.c)
+#   make valgrind                 the unit tests under memcheck (scripts/valgrind): some minutes
+#   make analyze                  clang's analyzer over everything, without the bound of scripts/lint
 #   make install | clean
 #   V=1 shows the commands, WERROR=1 makes warnings errors (scripts/test sets it).
 
@@ -156,6 +158,15 @@ soak-kill: all
 model: tests
 	@SEEDS=$(or $(SEEDS),10000) TRADESIEVE_SEED=$(or $(SEED),20261201) CK_RUN_CASE=random \
 	    CK_TIMEOUT_MULTIPLIER=30 $(B)/tests/fault/test_model
+
+.PHONY: valgrind analyze
+valgrind: tests
+	@scripts/packages valgrind
+	@scripts/valgrind --self-test $(B)
+	@scripts/valgrind $(B)
+analyze:
+	@scripts/packages test
+	@TIDY_NODES=225000 scripts/lint tidy
 
 .PHONY: failing-calls
 failing-calls: all $(PRELOAD)
