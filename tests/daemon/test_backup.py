@@ -38,8 +38,10 @@ class Backup(DaemonTest):
         for path in paths:
             target = os.path.join(copy, os.path.basename(path))
             if os.path.exists(path.removesuffix(".db") + ".keys"):
-                for suffix in (".db", ".keys", ".bloom"):
+                for suffix in (".db", ".keys"):
                     shutil.copy(path.removesuffix(".db") + suffix, copy)
+                with contextlib.suppress(FileNotFoundError):  # it appears a moment after .keys
+                    shutil.copy(path.removesuffix(".db") + ".bloom", copy)
                 continue
             if os.path.exists(target):
                 os.unlink(target)

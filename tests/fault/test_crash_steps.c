@@ -215,7 +215,7 @@ static struct store_fixture f;
 static char complaint[ERR_TEXT_MAX + 256];
 
 /* Notes what is wrong; returns false for it. */
-static bool complain(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static bool complain(const char *format, ...)
 {
     va_list args;
 
