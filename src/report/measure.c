@@ -116,7 +116,8 @@ uint64_t measure_curve(struct bloom_shape shape, const struct bloom_hash *keys, 
     size_t at;
 
     fill(&full, shape, keys, n);
-    memset(ret, 0, loads_n * sizeof *ret);
+    for (at = 0; at < loads_n; at++)
+        ret[at] = (struct measure_point){0};
     for (uint64_t bit = 0; bit < shape.bits; bit++)
         if (first[bit] && (at = point_of(loads, loads_n, first[bit])) < loads_n)
             ret[at].bits_set++;
