@@ -130,6 +130,9 @@ function filters(stats) {
 
 function filterButton() {
   const button = el("button", {type: "button"}, el("i", {class: "fill"}, el("i")), el("span"));
-  button.onclick = () => wall.choose(button.dataset.segment, button.dataset.generation === "" ? null : Number(button.dataset.generation));
+  button.onclick = () => {
+    if (button === button.parentElement.lastChild) wall.choose(); // the newest, whichever that becomes
+    else wall.choose(button.dataset.segment, button.dataset.generation === "" ? null : Number(button.dataset.generation));
+  };
   return button;
 }
