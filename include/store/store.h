@@ -30,7 +30,7 @@ struct store_config {
     uint64_t snapshot_rows;     /* and after so many new rows; 0: only by time */
     /* Something an operator should know; called on the store thread. Progress of long work too. */
     void (*on_event)(void *arg, enum store_event_level level, const char *text);
-    void (*on_progress)(void *arg);
+    void (*on_progress)(void *arg, uint64_t keys); /* read into filters since it was called last */
     void *arg;
 };
 

@@ -159,6 +159,9 @@ void store_distrust(struct store *store, size_t part, const char *reason);
 /* A stored key was answered absent: counted, reported, its part marked for a rebuild. */
 void store_false_negative(struct store *store, size_t part, const char *found_by);
 
+/* Long work goes on; keys: that were read into filters meanwhile. */
+void store_tell_progress(const struct store *store, uint64_t keys);
+
 void store_event(const struct store *store, enum store_event_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

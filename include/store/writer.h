@@ -52,6 +52,10 @@ void writer_figures(struct writer *writer, struct figures *ret); /* a copy: figu
  * piece of work (opening, rebuilding); for the watchdog and /livez. Any thread. */
 int64_t writer_progress_us(struct writer *writer);
 
+/* Keys that were read from files into filters so far, by a start or a rebuild; in steps, so a little fewer
+ * than there were. Any thread. */
+uint64_t writer_keys_read(struct writer *writer);
+
 /* What made it fail; loop thread, state STORE_FAILED. Returns err->code. */
 int writer_error(struct writer *writer, struct err *err);
 
@@ -67,6 +71,10 @@ int writer_view(struct writer *writer, int deadline_ms, struct view *ret, int64_
 /* Commits what was submitted, closes the store, ends the thread. Finished batches can still be taken
  * until writer_close. */
 void writer_stop(struct writer *writer);
+
+/* The same without waiting: on_wake is called once writer_has_ended, and writer_stop then takes no time. */
+void writer_begin_stop(struct writer *writer);
+bool writer_has_ended(struct writer *writer);
 void writer_close(struct writer *writer);
 
 #endif

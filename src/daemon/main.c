@@ -4,7 +4,8 @@
  *   2. the sockets listen; the store thread begins to open the store; HTTP answers
  *   3. the store is open: the endpoints file is written, connections are read, systemd hears READY
  *   4. SIGTERM or SIGINT: nothing is accepted or read any more; what was read is committed and answered
- *   5. the store is closed, the loop ends empty
+ *   5. the store saves its filters and closes; HTTP and the watchdog are still served
+ *   6. the loop ends empty
  *
  * A refusal in 1 or 2 is one line on stderr and an exit code of err.h. The store failing at any time
  * closes every connection without an answer and ends the daemon with the store's code. */
@@ -36,11 +37,11 @@ enum {
     DESCRIPTORS_RESERVED = 256, /* for all but listeners and connections, see raise_descriptors */
     TICK_MS = 1000,
     STATUS_INTERVAL_US = 10000000,
-    START_EXTENSION_S = 60, /* a start that makes progress may take so much longer */
-    STATUS_MAX = 160,
+    EXTENSION_S = 60,               /* a start or stop that makes progress may take so much longer */
+    STATUS_MAX = ERR_TEXT_MAX + 64, /* a reason and a figure */
 };
 
-enum phase { PHASE_STARTING, PHASE_OPEN, PHASE_READY, PHASE_DRAINING, PHASE_STOPPED };
+enum phase { PHASE_STARTING, PHASE_OPEN, PHASE_READY, PHASE_DRAINING, PHASE_CLOSING, PHASE_STOPPED };
 
 struct daemon {
     struct config config;
@@ -272,6 +273,8 @@ static void on_wake(uv_async_t *wake)
         open_gates(d);
     if (d->phase == PHASE_OPEN && state == STORE_READY)
         get_ready(d);
+    if (d->phase == PHASE_CLOSING && writer_has_ended(d->writer))
+        stop(d);
 }
 
 static void add_endpoints(struct daemon *d, struct text *out)
@@ -338,22 +341,47 @@ static int publish(struct daemon *d)
 static bool store_makes_progress(struct daemon *d)
 {
     int64_t age_us = clock_mono_us() - writer_progress_us(d->writer);
+    int64_t patience_us = d->watchdog_us ? (int64_t)(d->watchdog_us / 2) : EXTENSION_S * 1000000LL;
 
-    return writer_state(d->writer) != STORE_FAILED &&
-           (d->watchdog_us == 0 || age_us < (int64_t)(d->watchdog_us / 2));
+    return writer_state(d->writer) != STORE_FAILED && age_us < patience_us;
 }
 
-static void tell_status(struct daemon *d, const char *state)
+static void describe_start(struct daemon *d, char status[STATUS_MAX])
+{
+    struct figures figures;
+
+    writer_figures(d->writer, &figures);
+    snprintf(status, STATUS_MAX, "starting: %s; %llu keys read into filters", figures.reason,
+             (unsigned long long)writer_keys_read(d->writer));
+    figures_done(&figures);
+}
+
+static void describe_traffic(struct daemon *d, char status[STATUS_MAX])
 {
     static struct stats_values values; /* too large for a stack frame */
-    char status[STATUS_MAX];
 
     stats_copy(&d->stats, &values);
-    snprintf(status, sizeof status, "%s: %llu trades received, %llu new; %llu connections", state,
+    snprintf(status, STATUS_MAX, "%s: %llu trades received, %llu new; %llu connections",
+             writer_state(d->writer) == STORE_FULL ? "the disk is full" : "ready",
              (unsigned long long)values.received, (unsigned long long)values.verdicts[VERDICT_NEW],
              (unsigned long long)values.connections_open);
+}
+
+/* What a stop is at was said when it came there. */
+static void tell_status(struct daemon *d)
+{
+    int64_t now_us = clock_mono_us();
+    char status[STATUS_MAX];
+
+    if (d->phase > PHASE_READY ||
+        (d->status_mono_us && now_us - d->status_mono_us < STATUS_INTERVAL_US))
+        return;
+    if (d->phase < PHASE_READY)
+        describe_start(d, status);
+    else
+        describe_traffic(d, status);
     notify_status(status);
-    d->status_mono_us = clock_mono_us();
+    d->status_mono_us = now_us;
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -366,17 +394,21 @@ static void on_tick(uv_timer_t *timer)
         return;
     if (d->watchdog_us)
         notify_watchdog();
-    if (d->phase < PHASE_READY)
-        notify_extend_start(START_EXTENSION_S);
-    else if (d->phase == PHASE_READY && clock_mono_us() - d->status_mono_us >= STATUS_INTERVAL_US)
-        tell_status(d, writer_state(d->writer) == STORE_FULL ? "the disk is full" : "ready");
+    if (d->phase != PHASE_READY)
+        notify_extend(EXTENSION_S);
+    tell_status(d);
 }
 
-/* ---- 4. and 5. the end ---- */
+/* ---- 4. to 6. the end ---- */
 
+/* A store that is still being opened is opened to the end first. */
 static void on_drained(void *arg)
 {
-    stop(arg);
+    struct daemon *d = arg;
+
+    d->phase = PHASE_CLOSING;
+    notify_status("stopping: the store saves its filters and closes");
+    writer_begin_stop(d->writer);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -409,8 +441,8 @@ static void block_signals(void)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The store's last commit and its closing happen here, on this thread's time: nobody waits for the loop
- * any more. */
+/* After a clean stop it has ended already; else it closes here, on this thread's time: nobody waits for the
+ * loop any more. */
 static void stop_store(struct daemon *d)
 {
     if (!d->writer)

@@ -22,7 +22,7 @@ void notify_watchdog(void)
     sd_notify(0, "WATCHDOG=1");
 }
 
-void notify_extend_start(unsigned seconds)
+void notify_extend(unsigned seconds)
 {
     sd_notifyf(0, "EXTEND_TIMEOUT_USEC=%llu", seconds * 1000000ULL);
 }

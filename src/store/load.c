@@ -11,10 +11,10 @@
 
 enum { PROGRESS_ROWS = 4096 }; /* a sign of life every so many keys */
 
-static void progress(const struct store *store)
+void store_tell_progress(const struct store *store, uint64_t keys)
 {
     if (store->config.on_progress)
-        store->config.on_progress(store->config.arg);
+        store->config.on_progress(store->config.arg, keys);
 }
 
 struct snapshot_origin store_origin(const struct store *store, size_t i)
@@ -82,7 +82,7 @@ static int load_row(void *arg, const struct segment_row *row, struct err *err)
     load->generation = row->generation;
     load->next_seq++;
     if (row->seq % PROGRESS_ROWS == 0)
-        progress(load->store);
+        store_tell_progress(load->store, PROGRESS_ROWS);
     return 0;
 }
 
@@ -210,7 +210,7 @@ static int load_key(void *arg, const char *key, size_t len, struct err *err)
     (void)err;
     bloom_add(&load->bloom, screen_hash(&load->store->screen, key, len));
     if (++load->keys % PROGRESS_ROWS == 0)
-        progress(load->store);
+        store_tell_progress(load->store, PROGRESS_ROWS);
     return 0;
 }
 

@@ -390,11 +390,13 @@ int store_save_filters(struct store *store, struct err *err)
         return 0;
     if (begin_snapshot(store, err) < 0)
         return err->code;
-    while (!done)
+    while (!done) {
         if (snapshot_step(snapshot->writer, &done, err) < 0) {
             store_stop_snapshot(store);
             return err->code;
         }
+        store_tell_progress(store, 0);
+    }
     finish_snapshot(snapshot);
     note_finished(snapshot);
     *err = snapshot->err;

@@ -40,6 +40,7 @@ struct writer {
     pthread_t thread;
     bool joined;
     _Atomic int64_t progress_us; /* writer_progress_us */
+    _Atomic uint64_t keys_read;  /* writer_keys_read */
     _Atomic int state;           /* enum store_state */
 
     pthread_mutex_t lock;    /* guards all below */
@@ -59,11 +60,17 @@ struct writer {
     int64_t self_test_at_us;   /* store thread: when the next is due (monotonic) */
 };
 
-static void show_progress(void *arg)
+static void show_progress(struct writer *writer)
+{
+    atomic_store(&writer->progress_us, clock_mono_us());
+}
+
+static void on_progress(void *arg, uint64_t keys)
 {
     struct writer *writer = arg;
 
-    atomic_store(&writer->progress_us, clock_mono_us());
+    atomic_fetch_add(&writer->keys_read, keys);
+    show_progress(writer);
 }
 
 static void pass_on_event(void *arg, enum store_event_level level, const char *text)
@@ -348,7 +355,7 @@ static int open_store(struct writer *writer, struct err *err)
     struct store_config config = writer->config.store;
 
     config.on_event = pass_on_event;
-    config.on_progress = show_progress;
+    config.on_progress = on_progress;
     config.arg = writer;
     if (store_open(&writer->store, &config, err) < 0 || store_self_test(writer->store, err) < 0)
         return err->code;
@@ -528,6 +535,11 @@ int64_t writer_progress_us(struct writer *writer)
     return atomic_load(&writer->progress_us);
 }
 
+uint64_t writer_keys_read(struct writer *writer)
+{
+    return atomic_load(&writer->keys_read);
+}
+
 int writer_error(struct writer *writer, struct err *err)
 {
     pthread_mutex_lock(&writer->lock);
@@ -626,12 +638,25 @@ int writer_view(struct writer *writer, int deadline_ms, struct view *ret, int64_
     return 0;
 }
 
-void writer_stop(struct writer *writer)
+void writer_begin_stop(struct writer *writer)
 {
     pthread_mutex_lock(&writer->lock);
     writer->stop = true;
     pthread_cond_signal(&writer->work);
     pthread_mutex_unlock(&writer->lock);
+}
+
+bool writer_has_ended(struct writer *writer)
+{
+    pthread_mutex_lock(&writer->lock);
+    bool ended = writer->ended;
+    pthread_mutex_unlock(&writer->lock);
+    return ended;
+}
+
+void writer_stop(struct writer *writer)
+{
+    writer_begin_stop(writer);
     if (!writer->joined)
         pthread_join(writer->thread, NULL);
     writer->joined = true;

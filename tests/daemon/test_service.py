@@ -33,6 +33,15 @@ class Manager:
             if line in lines:
                 return lines
 
+    def forget(self):
+        """Drops what has come so far."""
+        self.socket.setblocking(False)
+        try:
+            while self.socket.recv(4096):
+                pass
+        except BlockingIOError:
+            self.socket.settimeout(60)
+
 
 class Refusals(DaemonTest):
     def refused(self, daemon):
@@ -265,6 +274,61 @@ class Notify(DaemonTest):
         self.assertTrue(any(line.startswith("STATUS=stopping") for line in stopping))
         peer.close()
         self.assertEqual(daemon.wait(), 0)
+
+    EXTENSION = "EXTEND_TIMEOUT_USEC=60000000"
+
+    def held_up_in_its_start(self, **environment):
+        """A daemon whose store waits for filter.key, which is a pipe; what it says; how it goes on."""
+        manager = Manager(self.directory())
+        self.addCleanup(manager.socket.close)
+        daemon = self.started(environment={"NOTIFY_SOCKET": manager.path})
+        manager.wait_for("READY=1")
+        self.assertEqual(daemon.ask(trade("1"))[0]["verdict"], "new")
+        self.assertEqual(daemon.stop(), 0)
+        manager.forget()
+        path = os.path.join(daemon.data_dir, "filter.key")
+        with open(path, "rb") as file:
+            secret = file.read()
+        os.unlink(path)
+        os.mkfifo(path)
+
+        def go_on():
+            with open(path, "wb") as file:
+                file.write(secret)
+
+        daemon.environment.update(environment)
+        daemon.launch()
+        return daemon, manager, go_on
+
+    def test_a_long_start_asks_for_time_and_says_what_it_is_at(self):
+        daemon, manager, go_on = self.held_up_in_its_start()
+        manager.wait_for(self.EXTENSION)
+        manager.wait_for("STATUS=starting: the store is being opened; 0 keys read into filters")
+        manager.wait_for(self.EXTENSION)
+        go_on()
+        manager.wait_for("READY=1")
+        self.assertEqual(daemon.stop(), 0)
+
+    def test_a_long_stop_asks_for_time_and_says_what_it_is_at(self):
+        daemon, manager, go_on = self.held_up_in_its_start()
+        manager.wait_for(self.EXTENSION)
+        daemon.signal(signal.SIGTERM)
+        manager.wait_for("STOPPING=1")
+        manager.wait_for("STATUS=stopping: the store saves its filters and closes")
+        for _ in range(2):
+            manager.wait_for(self.EXTENSION)
+        daemon.signal(signal.SIGTERM)
+        go_on()
+        self.assertEqual(daemon.wait(), 0)
+        self.assertEqual([name for name in os.listdir(daemon.data_dir) if name.endswith("-wal")], [])
+
+    def test_a_start_that_stands_still_is_given_no_more_time(self):
+        _, manager, _ = self.held_up_in_its_start(WATCHDOG_USEC="900000")  # looked at every 300 ms
+        manager.wait_for(self.EXTENSION)
+        manager.socket.settimeout(3)
+        with self.assertRaises(TimeoutError):
+            for _ in range(30):
+                manager.lines()
 
     def test_the_watchdog_is_fed_while_all_is_well(self):
         manager = Manager(self.directory())

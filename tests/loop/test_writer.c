@@ -388,6 +388,54 @@ START_TEST(the_thread_shows_progress)
 }
 END_TEST
 
+START_TEST(a_stop_that_is_begun_wakes_us_when_it_has_ended)
+{
+    start_held();
+    submit("a");
+    writer_begin_stop(writer);
+    ck_assert(!writer_has_ended(writer));
+    release();
+    while (!writer_has_ended(writer))
+        wait_for_wake();
+    says("new:1");
+}
+END_TEST
+
+/* Stores n keys, a hundred a batch. */
+static void store_keys(int n)
+{
+    struct batch *batch;
+    char words[1000];
+
+    for (int key = 0; key < n; key += 100) {
+        for (int i = 0, at = 0; i < 100; i++)
+            at += snprintf(words + at, sizeof words - (size_t)at, "%sk%d", i ? " " : "", key + i);
+        submit(words);
+        take(&batch, 1);
+        batch_close(batch);
+    }
+}
+
+START_TEST(a_start_without_snapshots_says_how_many_keys_it_reads)
+{
+    char command[300];
+
+    config.store.generation_keys = 1000;
+    config.store.segment_rows = 100000;
+    start_ready();
+    store_keys(5000);
+    ck_assert_uint_eq(writer_keys_read(writer), 0);
+    stop_and_close();
+    start_ready();
+    ck_assert_uint_eq(writer_keys_read(writer), 0);
+    stop_and_close();
+    snprintf(command, sizeof command, "rm %s/*.bloom", config.store.data_dir);
+    ck_assert_int_eq(system(command), 0);
+    start_ready();
+    ck_assert_uint_eq(writer_keys_read(writer), 4096); /* told every 4096 */
+}
+END_TEST
+
 static void count_events(void *arg, enum store_event_level level, const char *text)
 {
     (void)text;
@@ -900,6 +948,8 @@ static void add_commits(TCase *cases)
     tcase_add_test(cases, what_is_submitted_before_the_store_is_open_is_judged_too);
     tcase_add_test(cases, closing_without_taking_what_is_finished_loses_no_memory);
     tcase_add_test(cases, the_thread_shows_progress);
+    tcase_add_test(cases, a_stop_that_is_begun_wakes_us_when_it_has_ended);
+    tcase_add_test(cases, a_start_without_snapshots_says_how_many_keys_it_reads);
     tcase_add_test(cases, events_reach_whoever_asked_for_them);
     tcase_add_test(cases, the_self_test_comes_round);
 }
