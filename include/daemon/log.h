@@ -1,8 +1,8 @@
 /* log: one line an event on stderr, for journald or for people.
  *
- * Under journald (JOURNAL_STREAM is set) a line begins with its syslog level, "<4>text"; else with time
- * and level, "2026-12-01T14:30:00.123456Z warning: text". Control characters and what is no UTF-8 are escaped, a
- * line is one write(2). Any thread after log_init. */
+ * Where stderr is the journal (JOURNAL_STREAM says so) a line begins with its syslog level, "<4>text";
+ * else with time and level, "2026-12-01T14:30:00.123456Z warning: text". Control characters and what is no
+ * UTF-8 are escaped, a line is one write(2). Any thread after log_init. */
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
 

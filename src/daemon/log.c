@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -44,10 +45,23 @@ static struct limit {
 } limits[LOG_KIND_COUNT][LOG_DEBUG + 1];
 static pthread_mutex_t limits_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Whoever inherits the variable may write elsewhere: it names the journal's own device and inode. */
+static bool is_journal(int fd)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat status;
+    char own[64];
+
+    if (!stream || fstat(fd, &status) < 0)
+        return false;
+    snprintf(own, sizeof own, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
+    return strcmp(stream, own) == 0;
+}
+
 void log_init(enum log_level level)
 {
     level_shown = level;
-    journal = getenv("JOURNAL_STREAM") != NULL;
+    journal = is_journal(STDERR_FILENO);
 }
 
 /* Control characters, C1 among them, and what is no UTF-8 byte by byte. */
@@ -177,7 +191,7 @@ void log_refusal(const char *text)
 {
     struct text line = {0};
 
-    text_add_str(&line, getenv("JOURNAL_STREAM") ? "<3>tradesieved: " : "tradesieved: ");
+    text_add_str(&line, is_journal(STDERR_FILENO) ? "<3>tradesieved: " : "tradesieved: ");
     add_escaped(&line, text);
     write_line(&line);
 }

@@ -5,12 +5,22 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import unittest
 
-from daemon import BUILD, DaemonTest, trade, wait_until
+from daemon import BUILD, ROOT, DaemonTest, trade, wait_until
 
 DAEMON = os.path.join(BUILD, "tradesieved")
+UNIT = os.path.join(ROOT, "systemd", "tradesieved.service.in")
+
+# Runs it as systemd does with StandardError=journal: the variable names what stderr is.
+IN_THE_JOURNAL = [sys.executable, "-c", """
+import os, sys
+stderr = os.fstat(2)
+os.environ["JOURNAL_STREAM"] = f"{stderr.st_dev}:{stderr.st_ino}"
+os.execv(sys.argv[1], sys.argv[1:])
+"""]
 
 
 class Manager:
@@ -103,6 +113,13 @@ class Refusals(DaemonTest):
         self.assertIn("trades-20260101-000001", log)
         self.assertTrue(os.path.exists(path))
 
+    def test_the_unit_starts_nothing_again_that_a_start_would_not_mend(self):
+        """The codes of usage, a foreign store, another daemon, configuration, as they are refused above."""
+        with open(UNIT, encoding="utf-8") as file:
+            unit = dict(line.strip().split("=", 1) for line in file if "=" in line and line[0] != "#")
+        self.assertEqual(unit["Restart"], "on-failure")
+        self.assertEqual(unit["RestartPreventExitStatus"].split(), ["64", "65", "75", "78"])
+
     def test_an_endpoints_file_that_cannot_be_written_is_71(self):
         daemon = self.daemon()
         daemon.endpoints_file = os.path.join(daemon.directory, "missing", "endpoints.json")
@@ -125,8 +142,22 @@ class Start(DaemonTest):
         self.assertEqual(os.stat(daemon.data_dir).st_mode & 0o027, 0)
 
     def test_the_log_carries_levels_for_journald(self):
-        daemon = self.started(environment={"JOURNAL_STREAM": "8:1"})
+        daemon = self.daemon()
+        daemon.command = IN_THE_JOURNAL
+        daemon.start()
         self.assertRegex(daemon.log(), r"(?m)^<6>listening on 127\.0\.0\.1:\d+ for feed canonical$")
+
+    def test_a_refusal_carries_its_level_for_journald(self):
+        daemon = self.daemon({"listeners": [{"bind": "localhost:1"}]})
+        daemon.command = IN_THE_JOURNAL
+        daemon.launch()
+        self.assertEqual(daemon.wait(), 78)
+        self.assertRegex(daemon.log(), r"^<3>tradesieved: .*localhost:1")
+
+    def test_a_log_that_goes_elsewhere_than_the_journal_carries_no_levels(self):
+        daemon = self.started(environment={"JOURNAL_STREAM": "8:1"})
+        self.assertNotIn("<6>", daemon.log())
+        self.assertIn(" info: listening on ", daemon.log())
 
     def test_the_log_carries_time_and_level_for_people(self):
         daemon = self.started(environment={"JOURNAL_STREAM": ""})
