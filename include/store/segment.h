@@ -27,7 +27,6 @@ enum {
 };
 
 struct segment;
-struct sqlite3;
 
 struct segment_meta {
     unsigned char id[SEGMENT_ID_BYTES]; /* random: ties derived files to this one */
@@ -192,11 +191,16 @@ void key_cursor_close(struct key_cursor *cursor);
 int segment_open_keys(struct segment *segment, int64_t generation, struct key_cursor *ret,
                       struct err *err);
 
+/* segment_open_keys, and segment_check, of a file that seal has opened. */
+int segment_open_keys_of(struct sqlite3 *db, const char *name, int64_t generation,
+                         struct key_cursor *ret, struct err *err);
 int segment_check_database(struct sqlite3 *db, const char *name, const char *suffix,
                            void (*on_fault)(void *arg, const char *text), void *arg, struct err *err);
 
-/* The name under which SQLite opens DIR/NAME + suffix as segment_open_still does; free() it. */
-char *segment_still_uri(const char *dir, const char *name, const char *suffix);
+/* Opens DIR/NAME + suffix as segment_open_still does. Returns SQLite's result; *ret must be closed after a failure
+ * too. */
+int segment_open_database_still(const char *dir, const char *name, const char *suffix,
+                                struct sqlite3 **ret);
 
 /* Puts a failed SQLite call's text and enum err_code, as listed above, into err; returns the code. db may be
  * NULL. */

@@ -126,13 +126,10 @@ int sealed_open_still(struct sealed **ret, const char *dir, const char *name,
                       const unsigned char segment_id[SEGMENT_ID_BYTES], struct err *err)
 {
     struct sealed *sealed = mem_zalloc(1, sizeof *sealed);
-    char *uri = segment_still_uri(dir, name, ".keys");
 
     snprintf(sealed->name, sizeof sealed->name, "%s", name);
-    int rc = sqlite3_open_v2(uri, &sealed->db,
-                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = segment_open_database_still(dir, name, ".keys", &sealed->db);
 
-    free(uri);
     return begin_sealed(sealed, rc, segment_id, NULL, ret, err);
 }
 
@@ -239,20 +236,12 @@ struct sealing {
     uint64_t keys, twice;
 };
 
-/* Both columns stand in the UNIQUE index: the rows are not read. */
 static int open_cursors(struct sealing *sealing, struct err *err)
 {
     for (uint32_t g = 0; g < sealing->job->generations; g++) {
-        struct key_cursor cursor = {0};
-        sqlite3_stmt *select = NULL;
-        int rc = sqlite3_prepare_v2(sealing->from,
-                                    "SELECT key, seq FROM trade WHERE generation = ?1 ORDER BY key", -1,
-                                    &select, NULL);
+        struct key_cursor cursor;
 
-        if (rc != SQLITE_OK)
-            return fail(sealing->from, rc, sealing->job->name, ".db", err);
-        sqlite3_bind_int64(select, 1, g);
-        if (key_cursor_begin(&cursor, select, err) < 0) {
+        if (segment_open_keys_of(sealing->from, sealing->job->name, g, &cursor, err) < 0) {
             key_cursor_close(&cursor);
             return err->code;
         }

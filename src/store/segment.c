@@ -430,7 +430,7 @@ int segment_open(struct segment **ret, const char *dir, const char *name, bool w
 
 /* Without a WAL the file is all there is: immutable. With one, nothing is locked and, the locking mode
  * being exclusive, its index stands in our memory instead of a file. */
-char *segment_still_uri(const char *dir, const char *name, const char *suffix)
+static char *still_uri(const char *dir, const char *name, const char *suffix)
 {
     char path[CATALOG_PATH_MAX];
     struct text uri = {0}, wal = {0};
@@ -455,19 +455,25 @@ char *segment_still_uri(const char *dir, const char *name, const char *suffix)
     return uri.at;
 }
 
+int segment_open_database_still(const char *dir, const char *name, const char *suffix,
+                                struct sqlite3 **ret)
+{
+    char *uri = still_uri(dir, name, suffix);
+    int rc =
+        sqlite3_open_v2(uri, ret, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+
+    free(uri);
+    return rc;
+}
+
 int segment_open_still(struct segment **ret, const char *dir, const char *name,
                        struct segment_meta *ret_meta, struct err *err)
 {
     struct segment *segment = mem_zalloc(1, sizeof *segment);
-    char *uri = segment_still_uri(dir, name, ".db");
 
     snprintf(segment->name, sizeof segment->name, "%s", name);
-    int rc = sqlite3_open_v2(uri, &segment->db,
-                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    int rc = segment_open_database_still(dir, name, ".db", &segment->db);
 
-    free(uri);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_db_config(segment->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(segment->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
     return begin_segment(segment, rc, false, ret, ret_meta, err);
@@ -878,19 +884,26 @@ int segment_next_generation(struct segment *segment, int64_t after, int64_t *ret
 }
 
 /* Both columns stand in the UNIQUE index: the rows are not read. */
+int segment_open_keys_of(struct sqlite3 *db, const char *name, int64_t generation,
+                         struct key_cursor *ret, struct err *err)
+{
+    sqlite3_stmt *select = NULL;
+    int rc = sqlite3_prepare_v2(db, "SELECT key, seq FROM trade WHERE generation = ?1 ORDER BY key", -1,
+                                &select, NULL);
+
+    *ret = (struct key_cursor){0};
+    if (rc != SQLITE_OK) {
+        segment_error(db, rc, err);
+        return err_prefix(err, "%s.db: reading keys", name);
+    }
+    sqlite3_bind_int64(select, 1, generation);
+    return key_cursor_begin(ret, select, err);
+}
+
 int segment_open_keys(struct segment *segment, int64_t generation, struct key_cursor *ret,
                       struct err *err)
 {
-    sqlite3_stmt *select = NULL;
-    int rc =
-        sqlite3_prepare_v2(segment->db, "SELECT key, seq FROM trade WHERE generation = ?1 ORDER BY key",
-                           -1, &select, NULL);
-
-    *ret = (struct key_cursor){0};
-    if (rc != SQLITE_OK)
-        return fail(segment, rc, "reading keys", err);
-    sqlite3_bind_int64(select, 1, generation);
-    return key_cursor_begin(ret, select, err);
+    return segment_open_keys_of(segment->db, segment->name, generation, ret, err);
 }
 
 int key_cursor_begin(struct key_cursor *cursor, struct sqlite3_stmt *statement, struct err *err)
