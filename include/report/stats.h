@@ -61,6 +61,9 @@ void stats_tick(struct stats *stats); /* the loop makes progress */
  * drains says so whatever its store could still do; only a failure is louder. */
 const char *stats_state(const struct stats_values *values, enum store_state store);
 
+/* Trades that are with the store now: received - the verdicts. */
+uint64_t stats_unanswered(const struct stats_values *values);
+
 /* Any thread: a consistent copy. */
 void stats_copy(struct stats *stats, struct stats_values *ret);
 

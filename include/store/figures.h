@@ -64,6 +64,16 @@ struct figures {
     size_t segments_n;
 };
 
+/* The rates that follow from the counters. NAN: nothing is known of it yet. */
+struct figures_rates {
+    double measured;                    /* false positives of those and true negatives */
+    double measured_low, measured_high; /* its 95 % Wilson interval */
+    double expected;                    /* mean prediction over the same questions */
+    double recent;                      /* measured over the last 100,000 absent keys */
+    double false_discovery;             /* false positives of all maybes */
+};
+struct figures_rates figures_rates(const struct figures *figures);
+
 /* Deep copy; ret is overwritten and then owns its lists. */
 void figures_copy(struct figures *ret, const struct figures *from);
 void figures_done(struct figures *figures);

@@ -55,10 +55,8 @@ static void judge_members(struct judge *judge)
 
 static void judge_acks(struct judge *judge)
 {
-    uint64_t unanswered = judge->stats->received;
+    uint64_t unanswered = stats_unanswered(judge->stats);
 
-    for (int v = VERDICT_NEW; v < VERDICT_COUNT; v++)
-        unanswered -= judge->stats->verdicts[v];
     add(judge, "acks_stalled", "critical", unanswered && judge->stuck, "%llu trades unanswered, %s",
         U(unanswered), judge->stuck ? judge->stuck : "loop and store make progress");
 }

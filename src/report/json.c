@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "store/bloom.h"
 
 enum { NUMBER_TEXT_MAX = 40 };
 
@@ -68,11 +67,6 @@ static void put_double(cJSON *object, const char *name, double value)
     text_done(&digits);
 }
 
-static void put_ratio(cJSON *object, const char *name, double part, double whole)
-{
-    put_double(object, name, whole > 0 ? part / whole : NAN);
-}
-
 static void put_text(cJSON *object, const char *name, const char *bytes, size_t len)
 {
     struct text text = {0};
@@ -102,35 +96,25 @@ static void put_lines(cJSON *root, const struct stats_values *stats)
 static void put_trades(cJSON *root, const struct stats_values *stats)
 {
     cJSON *trades = cJSON_AddObjectToObject(root, "trades");
-    uint64_t answered = 0;
 
     put_u64(trades, "received", stats->received);
-    for (int v = VERDICT_NEW; v < VERDICT_COUNT; v++) {
+    for (int v = VERDICT_NEW; v < VERDICT_COUNT; v++)
         put_u64(trades, verdict_name((enum verdict)v), stats->verdicts[v]);
-        answered += stats->verdicts[v];
-    }
-    put_u64(trades, "unanswered", stats->received - answered);
+    put_u64(trades, "unanswered", stats_unanswered(stats));
 }
 
-/* The questions that say something about the filters are those about keys that no store holds:
- * each was answered absent, rightly, or maybe, a false positive. */
 static void put_rates(cJSON *filter, const struct figures *figures)
 {
-    uint64_t wrong = figures->false_positive;
-    uint64_t strangers = wrong + figures->absent;
-    double low = NAN, high = NAN;
+    struct figures_rates rates = figures_rates(figures);
 
-    if (strangers)
-        wilson_interval(wrong, strangers, &low, &high);
     put_double(filter, "target_fpr", figures->target_fpr);
     put_double(filter, "predicted_fpr", figures->predicted_fpr);
-    put_ratio(filter, "expected_fpr", figures->expected_sum, (double)strangers);
-    put_ratio(filter, "measured_fpr", (double)wrong, (double)strangers);
-    put_double(filter, "measured_fpr_low", low);
-    put_double(filter, "measured_fpr_high", high);
-    put_ratio(filter, "recent_fpr", (double)figures->recent_false_positive,
-              (double)figures->recent_absent_asked);
-    put_ratio(filter, "false_discovery_rate", (double)wrong, (double)figures->maybe);
+    put_double(filter, "expected_fpr", rates.expected);
+    put_double(filter, "measured_fpr", rates.measured);
+    put_double(filter, "measured_fpr_low", rates.measured_low);
+    put_double(filter, "measured_fpr_high", rates.measured_high);
+    put_double(filter, "recent_fpr", rates.recent);
+    put_double(filter, "false_discovery_rate", rates.false_discovery);
 }
 
 static void put_screen(cJSON *root, const struct figures *figures)

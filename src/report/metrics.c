@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "store/bloom.h"
 
 /* A histogram's edges are powers of two of microseconds: they are edges of ours too, so that the counts
  * are exact. 256 us to 33.6 s. */
@@ -128,16 +127,12 @@ static void add_feed_trades(struct text *text, const struct stats_values *stats)
 
 static void add_ingest(struct text *text, const struct stats_values *stats)
 {
-    uint64_t answered = 0;
-
-    for (int v = VERDICT_NEW; v < VERDICT_COUNT; v++)
-        answered += stats->verdicts[v];
     add_counter(text, "lines_total", "Lines read, blank and opening ones too.", stats->lines_received);
     add_counter(text, "lines_truncated_total", "Last lines without an end that were no JSON.",
                 stats->lines_truncated);
     add_feed_trades(text, stats);
     add_gauge(text, "trades_unanswered", "Trades that are with the store now.",
-              stats->received - answered);
+              stats_unanswered(stats));
     add_histogram(text, "ack_latency_seconds", "From read to reply, a count a trade.", &stats->ack);
     add_gauge(text, "connections_open", "Connections that are open.", stats->connections_open);
     add_gauge(text, "connections_paused",
@@ -171,34 +166,26 @@ static void add_answers(struct text *text, const struct figures *figures)
     add_labelled(text, "self_test_maybe_total", "kind", "stranger", figures->strangers_maybe);
 }
 
-static double ratio(double part, double whole)
-{
-    return whole > 0 ? part / whole : NAN;
-}
-
-/* As the statistics have them: of the questions about keys that nobody stored. */
 static void add_rates(struct text *text, const struct figures *figures)
 {
-    uint64_t wrong = figures->false_positive;
-    uint64_t strangers = wrong + figures->absent;
-    double low = NAN, high = NAN;
+    struct figures_rates rates = figures_rates(figures);
 
-    if (strangers)
-        wilson_interval(wrong, strangers, &low, &high);
     add_gauge_real(text, "filter_target_fpr", "Configured false positive rate of the whole screen.",
                    figures->target_fpr);
     add_gauge_real(text, "filter_predicted_fpr", "What the mathematics says at this moment.",
                    figures->predicted_fpr);
     add_gauge_real(text, "filter_expected_fpr",
                    "Mean prediction over the questions asked: hold the measured rate against it.",
-                   ratio(figures->expected_sum, (double)strangers));
+                   rates.expected);
     add_gauge_real(text, "filter_measured_fpr",
                    "False positives over false positives and true negatives since the start.",
-                   ratio((double)wrong, (double)strangers));
-    add_gauge_real(text, "filter_measured_fpr_low", "Its 95 % Wilson interval, lower end.", low);
-    add_gauge_real(text, "filter_measured_fpr_high", "Its 95 % Wilson interval, upper end.", high);
+                   rates.measured);
+    add_gauge_real(text, "filter_measured_fpr_low", "Its 95 % Wilson interval, lower end.",
+                   rates.measured_low);
+    add_gauge_real(text, "filter_measured_fpr_high", "Its 95 % Wilson interval, upper end.",
+                   rates.measured_high);
     add_gauge_real(text, "filter_recent_fpr", "The measured rate over the last 100000 absent keys.",
-                   ratio((double)figures->recent_false_positive, (double)figures->recent_absent_asked));
+                   rates.recent);
 }
 
 static void add_filter(struct text *text, const struct figures *figures)

@@ -142,3 +142,12 @@ const char *stats_state(const struct stats_values *values, enum store_state stor
     }
     return "starting";
 }
+
+uint64_t stats_unanswered(const struct stats_values *values)
+{
+    uint64_t unanswered = values->received;
+
+    for (int v = VERDICT_NEW; v < VERDICT_COUNT; v++)
+        unanswered -= values->verdicts[v];
+    return unanswered;
+}
